@@ -13,7 +13,6 @@
 | ``predict_proba`` of the stack, many rows and one | ``benchmarks.stack_prediction`` | – |
 | ``mauc evaluate`` of files larger than memory | ``benchmarks.stream`` | ``guide/scaling.md`` |
 | ``mauc.dask`` | ``benchmarks.dask_scale`` | ``dask-scale.md`` |
-| lines of code, functions that a call runs through | ``benchmarks.footprint`` | – |
 
 ``benchmarks.public_tables`` writes the public tables that ``experiments tabular`` and ``fit_tables`` read.
 """

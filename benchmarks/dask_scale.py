@@ -146,7 +146,7 @@ def alone(work: str, n: int, scheduler: str | None) -> Line:
 
 @contextmanager
 def workers(n: int) -> Iterator[Client]:
-    """Start a cluster of so many processes of one thread."""
+    """Start a cluster of ``n`` processes of one thread."""
     with (
         LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
         Client(cluster) as client,

@@ -173,7 +173,7 @@ with the weight 1."""
 
 
 def _kddcup99(iterations: int = 20) -> str:
-    """Compare on half a million rows with classes of two, where no solver converges in so many iterations."""
+    """Compare on half a million rows with classes of two, where no solver converges in 20 iterations."""
     bunch = datasets.load("kddcup99")
     train, test = split(bunch.y)
     X = StandardScaler().fit_transform(bunch.X)

@@ -30,7 +30,7 @@ def alternate(
     repeat_theirs: int = 1,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[float, float]:
-    """Return the shortest seconds of each, taken in turns: what disturbs the machine disturbs both.
+    """Return the shortest time of each in seconds, measured in turns, so that other load slows both.
 
     Pass ``time.process_time`` for what runs in one thread: it does not count other processes.
     """
@@ -67,20 +67,20 @@ def seconds(value: float) -> str:
 
 
 def faster(work: str, against: str, ours: float, theirs: float, target: float | None, error: float) -> Row:
-    """Return a row for "at least so many times faster", or without a target."""
+    """Return a row for "at least this many times faster", or without a target."""
     ratio = theirs / ours
     wanted, met = ("", None) if target is None else (f"≥ {target:g}x", ratio >= target)
     return Row(work, against, seconds(ours), seconds(theirs), ratio, wanted, met, f"{error:.1e}")
 
 
 def slower(work: str, against: str, ours: float, theirs: float, target: float, error: str = "") -> Row:
-    """Return a row for "at most so many times the time"."""
+    """Return a row for "at most this many times the time"."""
     ratio = ours / theirs
     return Row(work, against, seconds(ours), seconds(theirs), ratio, f"≤ {target:g}x", ratio <= target, error)
 
 
 def within(work: str, extra: int, given: int, target: float) -> Row:
-    """Return a row for "at most so many times the memory of the input"."""
+    """Return a row for "at most this many times the memory of the input"."""
     ours, theirs = f"{extra / 2**20:.1f} MiB", f"{given / 2**20:.1f} MiB"
     return Row(work, "its input", ours, theirs, extra / given, f"≤ {target:g}x", extra <= target * given, "")
 

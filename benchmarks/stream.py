@@ -1,7 +1,7 @@
 """``mauc evaluate`` of Parquet parts larger than memory: time per row against the score in memory, peak memory.
 
 ``python -m benchmarks.stream [ROWS …]`` writes parts of float32 scores of five classes into a temporary folder,
-23 bytes per row, and judges them in a process of its own, report included. CPU time is compared: both use all cores.
+23 bytes per row, and evaluates them in a new process, report included. CPU time is compared: both use all cores.
 """
 
 import json
@@ -37,7 +37,7 @@ def make_part(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write_parts(folder: Path, n_rows: int) -> None:
-    """Write so many rows, in parts."""
+    """Write ``n_rows`` rows in parts."""
     for k, begin in enumerate(range(0, n_rows, PART_ROWS)):
         y, p = make_part(min(PART_ROWS, n_rows - begin), k)
         table = pd.DataFrame(p, columns=CLASSES).assign(truth=pd.Categorical.from_codes(y, CLASSES))
@@ -78,7 +78,7 @@ class Measured(NamedTuple):
 
 
 def measure(n_rows: int) -> Measured:
-    """Write so many rows, and judge them."""
+    """Write ``n_rows`` rows, and evaluate them."""
     with tempfile.TemporaryDirectory() as folder:
         write_parts(Path(folder), n_rows)
         size = sum(path.stat().st_size for path in Path(folder).iterdir())
@@ -87,7 +87,7 @@ def measure(n_rows: int) -> Measured:
 
 
 def rows_of(found: Measured, score_time: float, judge_time: float) -> list[Row]:
-    """Time per row against both in-memory times, and memory."""
+    """Return the time per row against both in-memory times, and the memory."""
     n_rows, error = found.n_rows, ""
     if n_rows <= 5 * PART_ROWS:
         parts = [make_part(min(PART_ROWS, n_rows - k * PART_ROWS), k) for k in range(-(-n_rows // PART_ROWS))]

@@ -193,7 +193,7 @@ API_PAGES = {
 # Used by other modules of the library, not by its users.
 INTERNAL = {
     f"mauc.model_selection.{name}"
-    for name in ("check_groups", "encode_classes", "folds_of", "of_some_classes", "scores_of", "some_of_each")
+    for name in ("encode_classes", "folds_of", "of_some_classes", "scores_of", "some_of_each")
 }
 
 

@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     for experiment in each.values():
         experiment.add_argument("--out", type=Path, help="folder for the results (default: mauc-results/NAME)")
         experiment.add_argument("--jobs", type=int, default=1, help="processes")
-        experiment.add_argument("--minutes", type=float, help="start no fit after so many minutes")
+        experiment.add_argument("--minutes", type=float, help="start no fit after this many minutes")
         experiment.add_argument("--no-report", dest="report", action="store_false", help="compute, write no page")
         experiment.add_argument("--quick", action="store_true", help="smaller grids and sizes: a few minutes")
     for name in ("traditional", "tabular", "deep", "longtail"):

@@ -13,9 +13,9 @@ __all__ = ["COLORS", "bars_with_points", "critical_difference", "draw_bars", "ra
 
 OURS, OTHERS = COLORS[0], "#BBBBBB"
 CEILING = COLORS[1]
-"""What cannot be exceeded."""
+"""Color of the highest possible score."""
 GUIDE = "#666666"
-"""Lines that are no measurement."""
+"""Color of lines that are not measured."""
 LEGEND_COLUMNS = 5
 
 

@@ -26,12 +26,12 @@ EXPERIMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "tabular": ("Compare the stack with single models and other libraries.", ("imblearn", "lightgbm")),
     "longtail": ("Compare losses on long-tailed data, end to end.", ("torch",)),
 }
-"""By name: what it does, and the modules it needs to compute. Every report needs matplotlib."""
+"""By name: a description, and the modules that the fits need. Every report needs matplotlib."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What one experiment computes and writes, with its options applied."""
+    """The fits and the report of one experiment, with its options applied."""
 
     cells: Sequence["Cell"]
     """The fits to compute."""

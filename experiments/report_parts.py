@@ -1,4 +1,4 @@
-"""What all reports share: Markdown tables, figures written whole, the machine's name."""
+"""Parts that all reports share: Markdown tables, figures, the description of the machine."""
 
 import os
 import platform

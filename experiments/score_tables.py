@@ -1,4 +1,4 @@
-"""Many methods on many sets: results, means, ranks, the table of scores, the rarest class pairs."""
+"""Tabulate many methods on many sets: results, means, ranks, scores, the rarest class pairs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,7 @@ def read_common(store: Store, prefix: Sequence[str], sets: Sequence[str], names:
 
 
 def splits(results: Results) -> str:
-    """Say how many splits the sets have."""
+    """Describe how many splits the sets have."""
     numbers = sorted({len(runs) for by_set in results.values() for runs in by_set.values()})
     if numbers == [1]:
         return "1 split"
@@ -45,7 +45,7 @@ def splits(results: Results) -> str:
 
 
 def points(results: Results) -> dict[str, dict[str, Floats]]:
-    """Test scores of the splits, times 100."""
+    """Return the test scores of the splits, times 100."""
     return {
         name: {s: 100 * np.array([run["test"] for run in runs]) for s, runs in by_set.items()}
         for name, by_set in results.items()

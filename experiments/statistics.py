@@ -1,4 +1,4 @@
-"""Several methods on several sets: ranks, Friedman's test, and the critical difference of Nemenyi."""
+"""Compare several methods on several sets: ranks, Friedman's test, Nemenyi's critical difference, paired tests."""
 
 from dataclasses import dataclass
 
@@ -6,21 +6,21 @@ import numpy as np
 from scipy import stats
 
 from mauc._typing import Floats
-from mauc.report.judgement import holm
+from mauc.metrics.uncertainty import holm
 
 __all__ = ["RankTest", "friedman", "resampled_t_holm", "wilcoxon_holm"]
 
 
 @dataclass(frozen=True)
 class RankTest:
-    """Do the methods differ at all, and which differ from which?"""
+    """Result of :func:`friedman`."""
 
     mean_ranks: Floats
     """``(K,)`` mean rank of each method over the sets, 1 is best."""
     statistic: float
     pvalue: float
     critical_difference: float
-    """Mean ranks further apart than this differ (Nemenyi, at the level asked for)."""
+    """Mean ranks that differ by more are different at the given level (Nemenyi)."""
 
 
 def friedman(scores: Floats, *, level: float = 0.05) -> RankTest:

@@ -1,10 +1,10 @@
-"""Results on disk: one small file per cell, written whole or not at all, so a killed run resumes where it stopped."""
+"""Store results on disk, one small file per cell, so that a killed run resumes where it stopped."""
 
 import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ from mauc._io import write_whole
 from mauc._tables.errors import NO_SPACE
 from mauc._text import visible
 
-__all__ = ["Cell", "Store", "compute", "missing_of", "run_cells", "write_whole"]
+__all__ = ["Cell", "Store", "run_cells", "write_whole"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit: its key names the result; its function and arguments compute it in any process."""
+    """One fit: a key that names its result, and a function with arguments that computes it in any process."""
 
     key: tuple[str, ...]
     function: Callable[..., dict[str, Any]]
@@ -72,9 +72,13 @@ def run_cells(
     ``keep_going`` it only prints a line. No cell starts after ``stop_at``, in the seconds of :func:`time.time`.
     """
     cells = list(cells)
-    missing, began, number = missing_of(cells, store), time.time(), 0
-    print(f"{len(cells)} fits, {len(cells) - len(missing)} of them there already", file=sys.stderr, flush=True)
-    for keys in compute(missing, store, jobs=jobs, stop_at=stop_at, keep_going=keep_going):
+    missing, began, number = [cell for cell in cells if cell.key not in store], time.time(), 0
+    for path in (store.path(cell.key) for cell in missing):
+        if path.exists():
+            warnings.warn(f"{path} is empty or cut off, and is computed again", UserWarning, stacklevel=2)
+    print(f"{len(cells)} fits, {len(cells) - len(missing)} already computed", file=sys.stderr, flush=True)
+    work = (delayed(_compute)(group, str(store.folder), stop_at, keep_going) for group in _groups(missing))
+    for keys in Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work):
         number += len(keys)
         for key in keys:
             pace = f"{number} of {len(missing)} in {time.time() - began:.0f} s"
@@ -82,23 +86,6 @@ def run_cells(
     if number < len(missing):
         print(f"{len(missing) - number} are left: run the same command again", file=sys.stderr, flush=True)
     return number
-
-
-def missing_of(cells: Iterable[Cell], store: Store) -> list[Cell]:
-    """Return the cells without a result; warn of results that cannot be read."""
-    missing = [cell for cell in cells if cell.key not in store]
-    for path in (store.path(cell.key) for cell in missing):
-        if path.exists():
-            warnings.warn(f"{path} is empty or cut off, and is computed again", UserWarning, stacklevel=3)
-    return missing
-
-
-def compute(
-    cells: Iterable[Cell], store: Store, *, jobs: int = 1, stop_at: float | None = None, keep_going: bool = False
-) -> Iterator[list[tuple[str, ...]]]:
-    """Compute cells in so many processes; yield the keys of each group when it is done."""
-    work = (delayed(_compute)(group, str(store.folder), stop_at, keep_going) for group in _groups(cells))
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work)
 
 
 def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
@@ -118,7 +105,7 @@ def _compute(cells: Sequence[Cell], folder: str, stop_at: float | None, keep_goi
             Store(folder).write(cell.key, cell.function(*cell.arguments))
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_SPACE:
-                raise  # no fault of the cell
+                raise  # the cell is not the cause
             message = f"{' / '.join(cell.key)}: {type(error).__name__}: {error}"
             if not keep_going:
                 raise RuntimeError(message) from error

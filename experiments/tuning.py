@@ -58,7 +58,7 @@ def combinations(**values: Iterable[Any]) -> tuple[dict[str, Any], ...]:
 
 
 def run_method(method: Method, parts: Parts) -> dict[str, Any]:
-    """Choose on the validation part, test, and return what the tables need."""
+    """Choose parameters on the validation part, test them, and return the numbers of the tables."""
     classes = np.arange(max(parts.y_train.max(), parts.y_validation.max(), parts.y_test.max()) + 1)
     best_score, best_params, best_seconds = -np.inf, {}, 0.0
     best_scores = np.zeros((len(parts.y_test), len(classes)))
@@ -85,7 +85,7 @@ def run_method(method: Method, parts: Parts) -> dict[str, Any]:
 
 
 def judge(y_test: NDArray[np.int64], scores: NDArray[np.float64]) -> dict[str, Any]:
-    """Test score, AUC of each pair of classes and class sizes, as JSON has them; classes may be absent."""
+    """Return test score, AUC of each pair of classes and class sizes for JSON; classes may be absent."""
     labels = np.arange(scores.shape[1])
     matrix = pairwise_auc(y_test, scores, labels=labels)
     return {

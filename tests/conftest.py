@@ -12,7 +12,7 @@ from strategies import EXPLORED, REPEATED
 
 from mauc._lazy import spare_home
 from mauc.ensemble import default_estimators
-from mauc.ensemble.fitting import Here
+from mauc.ensemble.fitting import InProcess
 from mauc.ensemble.planner import Member, StackPlan
 
 spare_home()
@@ -62,4 +62,4 @@ def small_stack(monkeypatch):
     import mauc._tables.fit  # noqa: F401  # a module first imported with the replacement would keep it
 
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Here(None))
+    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: InProcess(None))

@@ -23,12 +23,12 @@ __all__ = ["AUTOGLUON", "BASELINES", "DEFAULT_LIMIT", "OURS", "Cell", "Store", "
 OURS, AUTOGLUON = "mauc fit", "AutoGluon"
 BASELINES = ("random forest", "histogram boosting")
 DEFAULT_LIMIT = 60.0
-"""Seconds of ``mauc fit`` unless details."""
+"""Default time limit of ``mauc fit`` in seconds."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is run; two runs of one cell should give the same scores."""
+    """One command to run; two runs of a cell should give the same scores."""
 
     table: str
     method: str
@@ -69,7 +69,7 @@ class Store:
 def compute(
     cell: Cell, table: Path, target: str, keep: Path, *, cores: int = 2, rival_python: str | None = None
 ) -> dict[str, Any]:
-    """Run the cell in processes of its own; judge its scores of the test rows, and keep them."""
+    """Run the cell in its own processes; evaluate its scores of the test rows, and keep them."""
     # A relative path would be looked up in the temporary folder.
     table = table.resolve()
     with tempfile.TemporaryDirectory() as name, busy(cell.load):
@@ -88,14 +88,14 @@ def compute(
         done = measured(command, folder, most_seconds=120.0 + 3.0 * (cell.limit or 300.0))
         result: dict[str, Any] = {"seconds": done.seconds, "peak_mib": done.peak_mib, "machine": machine()}
         if done.returncode != 0 or not scores.exists():
-            return result | {"failed": _why(done)}
-        judged = _judged(scores, labels_of(pd.read_parquet(table)[target]), keep)
-        return result | _details(cell.method, json.loads(done.stdout)) | judged
+            return result | {"failed": _reason(done)}
+        evaluated = _evaluate(scores, labels_of(pd.read_parquet(table)[target]), keep)
+        return result | _details(cell.method, json.loads(done.stdout)) | evaluated
 
 
-def _why(done: Measured) -> str:
+def _reason(done: Measured) -> str:
     if done.returncode is None:
-        return f"ended by force after {done.seconds:.0f} s"
+        return f"stopped after {done.seconds:.0f} s"
     return f"exit {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
 
 
@@ -107,12 +107,12 @@ def _details(method: str, said: dict[str, Any]) -> dict[str, Any]:
     return {"model": said.get("chosen", method), "cut": [], "fit_seconds": said["fit_seconds"]}
 
 
-def _judged(path: Path, labels: Any, keep: Path) -> dict[str, Any]:
+def _evaluate(path: Path, labels: Any, keep: Path) -> dict[str, Any]:
     """Evaluate the scores on the test rows; the prediction is the class with the largest score."""
     with np.load(path, allow_pickle=False) as arrays:
         rows, names, scores = arrays["rows"], arrays["classes"], arrays["scores"][0]
     if not np.array_equal(rows, default_split(labels)[1]):
-        return {"failed": "judged on other rows than the rivals"}
+        return {"failed": "tested on other rows than the rivals"}
     classes, scores = np.sort(names), np.ascontiguousarray(scores[:, np.argsort(names)])
     y, predicted = labels[rows], classes[scores.argmax(axis=1)]
     keep.parent.mkdir(parents=True, exist_ok=True)

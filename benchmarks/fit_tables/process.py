@@ -18,13 +18,13 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Measured:
-    """What a command cost and said."""
+    """Time, memory and output of a command."""
 
     seconds: float
     peak_mib: float
     """Largest sum over the process tree; memory shared by processes counts once."""
     returncode: int | None
-    """None if it was ended because it took too long."""
+    """None if it was stopped because it took too long."""
     stdout: str
     stderr: str
 
@@ -52,7 +52,7 @@ def measured(command: Sequence[str], folder: Path, most_seconds: float, interval
 
 @contextlib.contextmanager
 def busy(n: int) -> Iterator[None]:
-    """Run so many busy processes on the cores of this process."""
+    """Run ``n`` busy processes on the cores of this process."""
     workers = [multiprocessing.get_context("spawn").Process(target=_spin, daemon=True) for _ in range(n)]
     for worker in workers:
         worker.start()
@@ -65,7 +65,7 @@ def busy(n: int) -> Iterator[None]:
 
 
 def on_cores(n: int) -> None:
-    """Keep this process, and all that it starts, on so many cores where the system can do that."""
+    """Keep this process, and all that it starts, on ``n`` cores, if the system supports it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:n])
 

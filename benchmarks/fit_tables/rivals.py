@@ -1,4 +1,4 @@
-"""Fits one rival on the rows that ``mauc fit`` trains on: ``python -m benchmarks.fit_tables.rivals TASK``.
+"""Fit one rival on the rows that ``mauc fit`` trains on: ``python -m benchmarks.fit_tables.rivals TASK``.
 
 TASK is a JSON file with the rival, the table, its target and the output; for AutoGluon also its interpreter, seconds
 and cores. Writes the held-out scores in the form of ``mauc fit``: arrays ``rows``, ``labels``, ``classes``, ``scores``.
@@ -21,7 +21,7 @@ from mauc._tables.data import stratified
 __all__ = ["default_split", "labels_of"]
 
 MOST_CATEGORIES = 255
-"""Of a categorical column of HistGradientBoostingClassifier."""
+"""Largest number of categories that HistGradientBoostingClassifier takes."""
 
 
 def labels_of(target: pd.Series) -> Any:
@@ -79,7 +79,7 @@ def _encoder(columns: list[str]) -> Any:
 
 
 def main(place: Path) -> None:
-    """Read the task, run its rival, write the scores and what it details."""
+    """Read the task, run its rival, write the scores, and print the details."""
     task = json.loads(place.read_text(encoding="utf-8"))
     table = pd.read_parquet(task["table"])
     labels, features = labels_of(table[task["target"]]), table.drop(columns=task["target"])

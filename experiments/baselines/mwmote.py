@@ -22,13 +22,13 @@ __all__ = ["MWMOTE", "MinorityAnalysis", "analyse_minority"]
 
 Indices = NDArray[np.int64]
 
-# Distances between borderline majority and minority samples are held for so many pairs at a time (32 MB).
+# Number of distances between borderline majority and minority samples in memory at a time (32 MB).
 _PAIRS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
 class MinorityAnalysis:
-    """What MWMOTE found about one class; ``n`` samples."""
+    """Result of :func:`analyse_minority` for a class of ``n`` samples."""
 
     members: Indices
     """``(n,)`` rows of X: S_min, the class."""
@@ -76,7 +76,7 @@ class MWMOTE(BaseOverSampler):  # type: ignore[misc]
 
     Notes
     -----
-    What the paper leaves open is answered so:
+    Where the paper is not specific:
 
     - Class of one sample: copies of it. Classes of two or three: the steps as they are, so points between the samples
       that share a cluster, else copies. A cluster of one always gives copies.

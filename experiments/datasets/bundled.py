@@ -17,7 +17,7 @@ SEED = 0
 
 
 def load_bundled(name: str) -> Bunch:
-    """Load a bundled set; so many samples of each class are drawn with a fixed seed, class after class."""
+    """Load a bundled set; the samples of each class are drawn with a fixed seed, class after class."""
     full: Any = sklearn_datasets.load_digits() if name == "digits-imb" else sklearn_datasets.load_wine()
     rng = np.random.default_rng(SEED)
     kept = np.concatenate(

@@ -1,4 +1,4 @@
-"""What is known of the nine tables of the paper: their classes, where they come from, who else has them."""
+"""The nine tables of the paper: their classes, sources and copies on OpenML."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Table:
     openml_labels: tuple[str, ...] | None = None
     """The classes' labels on OpenML, in the order of the codes; None: their names here."""
     not_on_openml: str = ""
-    """Why OpenML is no source."""
+    """The reason why OpenML is no source."""
     extra_row: tuple[float, ...] | None = None
     """A complete row of the original data that the authors' release lacks."""
 

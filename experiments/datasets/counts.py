@@ -13,7 +13,7 @@ from mauc._validation import invalid
 __all__ = ["CIFAR100_IMB", "INATURALIST", "USER_IMB", "imbalanced_counts", "shrunk"]
 
 # The lists of the paper's appendix. They sum to 16 550 and 32 400, where its table of data sets says 23 350 and 24 400:
-# one of the two is a slip. Sizes of classes make the problem, so the lists stand.
+# one of the two is a mistake. The class sizes define the problem, so we use the lists.
 # fmt: off
 CIFAR100_IMB = (
     100, 50, 360, 20, 20, 300, 420, 20, 100, 200,

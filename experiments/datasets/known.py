@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
+from mauc.activations import activate
 from mauc.metrics.inference import mauc_interval
 from mauc.theory.bayes import BayesMAUC
 
@@ -23,7 +24,7 @@ __all__ = ["KnownClasses", "chunks", "generator"]
 CHUNK_ELEMENTS = 1 << 22
 # The same seed must not give the same draws for two purposes: a "fresh" sample would be the training set.
 MODEL, DATA, FRESH, CEILING = range(4)
-# Scores that bayes_mauc is content with: 64 MB as float64.
+# Largest number of scores that bayes_mauc draws: 64 MB as float64.
 ENOUGH_SCORES = 1 << 23
 
 
@@ -84,16 +85,7 @@ class KnownClasses(ABC):
         logs = self._checked(X)
         if self.n_classes == 1:
             return np.zeros_like(logs)
-        logs -= special.logsumexp(logs, axis=1, keepdims=True)
-        # log s_i − log(1 − s_i) with Σ s = 1. For the largest s_i of a row, 1 − s_i cancels: sum the others instead.
-        rows = np.arange(len(logs))
-        top = logs.argmax(axis=1)
-        largest = logs[rows, top].copy()
-        logs[rows, top] = -np.inf
-        others = special.logsumexp(logs, axis=1)
-        logs -= np.log1p(-np.exp(logs))
-        logs[rows, top] = largest - others
-        return logs
+        return activate(logs, "log_odds")
 
     def sample(self, size: int | ArrayLike, seed: int = 0) -> tuple[Any, Ints]:
         """Return fresh features and classes, never those of the data set itself.

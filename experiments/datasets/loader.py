@@ -46,7 +46,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
       The other four are not there: OpenML has the full tables of which pageblocks and shuttle are KEEL's samples, and
       the balanced one of which segment-imb is the authors' subsample.
     - ``"kddcup99"``: the 10 % training set of KDD Cup 1999, 494 021 rows in 23 classes of 2 to 280 790, from
-      ``kddcup99/kddcup.data_10_percent.gz`` in the data folder or through scikit-learn. Its 38 numeric columns stand
+      ``kddcup99/kddcup.data_10_percent.gz`` in the data folder or through scikit-learn. Its 38 numeric columns come
       first, then the one-hot columns of protocol_type, service and flag, 118 in all: 466 MB as float64, read in a few
       seconds.
     - ``"cifar100-imb"``, ``"cifar100-imb-32px"``, ``"caltech101"``, ``"flowers102"``, ``"ham10000-part"``: 2048 outputs
@@ -69,7 +69,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
         - ``X`` : (N, d) array, raw features.
         - ``y`` : (N,) array of class codes 0..C-1.
         - ``splits`` : list of 15 tuples (train, validation, test) of row numbers, about 20, 40 and 40 %, every class in
-          every part; in ecoli and shuttle, whose smallest classes have two samples, such a sample can stand in two
+          every part; in ecoli and shuttle, whose smallest classes have two samples, such a sample can be in two
           parts. None where the set has no splits of its own: see :func:`stratified_splits`.
         - ``target_names`` : list of str, name of each class.
         - ``name`` : str.
@@ -82,7 +82,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
     Raises
     ------
     OSError
-        The file is not there and the set cannot be downloaded.
+        The file was not found and the set cannot be downloaded.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def _load_table(name: str, data_home: str | os.PathLike[str] | None) -> Bunch:
         try:
             X, y = fetch_table(table)
         except OSError as error:
-            advice = f"try again on line, or put the file there (its arrays are in the authors' release, {RELEASE})"
+            advice = f"try again online, or put the file there (its arrays are in the authors' release, {RELEASE})"
             raise ConnectionError(_missing(name, path, error, advice)) from None
         source = f"OpenML data set {table.openml_id}, without the paper's splits"
     return Bunch(X=X, y=y, splits=splits, target_names=table.target_names, name=name, DESCR=table.describe(source))
@@ -135,7 +135,7 @@ def _load_kddcup99(data_home: str | os.PathLike[str] | None, kind: np.dtype[Any]
     try:
         return fetch_kddcup99(kind)
     except OSError as error:
-        advice = "try again on line, or put the file there (archive.ics.uci.edu has it)"
+        advice = "try again online, or put the file there (archive.ics.uci.edu has it)"
         raise ConnectionError(_missing("kddcup99", path, error, advice)) from None
 
 
@@ -148,4 +148,4 @@ def _load_images(name: str, data_home: str | os.PathLike[str] | None, kind: np.d
 
 
 def _missing(name: str, path: Any, reason: object, advice: str) -> str:
-    return f"{name} needs the file {path}, which is not there, and {reason}: {advice}"
+    return f"{name} needs the file {path}, which was not found, and {reason}: {advice}"

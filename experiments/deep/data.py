@@ -23,14 +23,14 @@ SIMULATED = (*(f"simulated-{name}" for name in PAPER_SETS), "simulated-small")
 DATASETS = (*PAPER_SETS, "kddcup99", *(name for name in IMAGES if name not in PAPER_SETS), *SIMULATED)
 
 MIN_ROWS = 10
-"""Classes with fewer rows are dropped: a tenth of them, the test part, would be less than one."""
+"""Classes with fewer rows are dropped: their test part, a tenth, would have less than one row."""
 QUICK_ROWS = 20_000
-"""Of a simulated set in a quick run."""
+"""Rows of a simulated set in a quick run."""
 QUICK_CAP = 50_000
-"""Rows of each class of a real set in a quick run."""
+"""Largest number of rows of each class of a real set in a quick run."""
 CLIP = 10.0
-"""Standardised features are cut at so many deviations: byte counts of KDD Cup 99 lie up to 700 away, and most methods,
-the surrogates on plain batches above all, are the worse for it."""
+"""Standardised features are clipped at this many standard deviations. Byte counts of KDD Cup 99 reach 700, which hurts
+most methods, above all the surrogates on plain batches."""
 SPARSE_KEYS = ("data", "indices", "indptr", "shape")
 
 
@@ -39,17 +39,17 @@ class DeepData:
     """A set, ready to be split."""
 
     name: str
-    """Of its results on disk."""
+    """Name of its results on disk."""
     X: Any
     """``(N, d)`` float32, dense or CSR."""
     y: Ints
     """``(N,)`` codes 0..C-1."""
     names: tuple[str, ...]
-    """Of the classes."""
+    """Names of the classes."""
     notes: tuple[str, ...]
-    """What a reader of the tables must know."""
+    """Notes that a reader of the tables needs."""
     bayes_scores: Callable[[Any], Floats] | None = None
-    """Of simulated sets, in raw features."""
+    """Known for simulated sets, as a function of the raw features."""
     bayes_mauc: Callable[[], Any] | None = None
     group: Ints | None = None
     """``(N,)`` rows of one group stay in one part."""
@@ -63,9 +63,7 @@ class DeepData:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Training, validation and test part; dense features standardised by the training part, and cut at ten
-    deviations.
-    """
+    """Training, validation and test part; dense features are standardised by the training part and clipped."""
 
     X: Any
     y: Ints
@@ -94,7 +92,7 @@ def split_sizes(name: str) -> tuple[float, float, float]:
 
 
 def resolve(dataset: str, features: str | Path | None = None, data_home: str | Path | None = None) -> str:
-    """Return the name of a set in the results: what is not the paper's data never bears its name.
+    """Return the name of a set in the results; only the paper's own data have the paper's name.
 
     Images of the paper are real where ``data_home`` or ``features`` is given, and simulated else.
 

@@ -141,7 +141,7 @@ class Fit:
     diverged: int | None = None
     """The epoch, from 1, whose loss or logits were not finite; training ends there."""
     seconds: float = 0.0
-    """Of the training, without its validation."""
+    """Time of the training, without validation."""
 
     @property
     def best_epoch(self) -> int | None:
@@ -163,21 +163,21 @@ def fit(
 ) -> Fit:
     """Train the network in place, and leave it at the epoch of the highest MAUC on the validation rows.
 
-    All is on the device of the features; the host learns three numbers in an epoch.
+    Everything is on the device of the features; the host reads three numbers per epoch.
 
     Parameters
     ----------
     network, loss : Module
     schedule : Schedule
-        Its optimiser is ``adam``, ``sgd`` or ``ppd``, the last for :class:`experiments.deepauc.DeepAUCLoss`.
+        The optimiser is ``adam``, ``sgd`` or, for :class:`experiments.deepauc.DeepAUCLoss`, ``ppd``.
     train : Batches
     validation : InOrder
     y_validation : (n,) array
         Their classes.
     log_prior : (C,) tensor, optional
-        Judge by the optimal scores of Theorem 2 instead of the softmax.
+        Score by the optimal scores of Theorem 2 instead of the softmax.
     seed : int, default=0
-        Of the dropout.
+        Seed of the dropout.
     replay : bool, default=True
         On a GPU, record a step once and replay it.
     """
@@ -293,8 +293,8 @@ def _own_stream(place: torch.device) -> Iterator[None]:
 def _deterministic(place: torch.device) -> Iterator[None]:
     """Make the numbers equal in every run on one kind of device.
 
-    On a CPU one thread, for sums depend on how many share them: run several processes instead. On a GPU no sums by
-    atomic addition, and products of matrices in TF32, for every method alike: in float32 they would be most of a fit.
+    On a CPU use one thread, because sums depend on the number of threads; run several processes instead. On a GPU use
+    no atomic additions, and TF32 for matrix products of every method: in float32 they would be most of a fit.
     """
     if place.type != "cuda":
         threads = torch.get_num_threads()

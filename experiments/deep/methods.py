@@ -21,7 +21,7 @@ __all__ = ["METHODS", "RECIPES", "Method", "Recipe", "recipe_of"]
 
 LOSSES = ("squared", "exponential", "hinge")
 LDAM_SCALE, LDAM_MARGIN = 30.0, 0.5
-"""Its authors'."""
+"""The values of its authors."""
 DRW_FROM = 0.8
 """Share of the epochs after which LDAM re-weighs the classes: its authors' 160 of 200."""
 
@@ -32,7 +32,7 @@ class Recipe:
 
     hidden: tuple[int, ...]
     plain: Schedule
-    """Of every method that is not named below."""
+    """Schedule of every method that is not in ``ours``."""
     ours: Mapping[str, tuple[Schedule, float]]
     """Schedule and alpha of each of the paper's losses."""
     quick_epochs: int
@@ -99,7 +99,7 @@ class Method:
 
     name: str
     loss: Callable[..., nn.Module]
-    """From the class sizes of the training part, the epochs, and what the grid gives."""
+    """Makes the loss from the class sizes of the training part, the epochs, and the parameters of the grid."""
     surrogate: str | None = None
     """Takes schedule and alpha of this loss in the recipe."""
     optimizer: str | None = None
@@ -115,9 +115,9 @@ class Method:
     grid: tuple[Mapping[str, Any], ...] = ({},)
     """Changes of the loss (and ``learning_rate``) that the validation part chooses from in every fit."""
     own: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """What a search tries of the loss's own parameters."""
+    """Values that a search tries for the loss's own parameters."""
     rates: tuple[float, ...] | None = None
-    """What a search tries as learning rates, where the recipe's do not fit the optimiser."""
+    """Learning rates that a search tries, if those of the recipe do not suit the optimiser."""
 
     @property
     def is_ours(self) -> bool:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from mauc.nn._loss.plain import log_odds
 from mauc.nn.classifier import mlp
 
 __all__ = ["CosineLinear", "network", "ranking"]
 
 
 class CosineLinear(nn.Module):
-    """``scale`` times the cosines of the features with a vector for each class: the last layer that LDAM asks for."""
+    """Return ``scale`` times the cosine of the features and a vector for each class: the last layer of LDAM."""
 
     def __init__(self, n_features: int, n_classes: int, scale: float) -> None:
         super().__init__()
@@ -20,7 +21,7 @@ class CosineLinear(nn.Module):
         nn.init.normal_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the ``(N, C)`` scores. logits."""
+        """Return the ``(N, C)`` logits."""
         normal = nn.functional.normalize
         return self.scale * nn.functional.linear(normal(x, dim=1), normal(self.weight, dim=1))
 
@@ -34,8 +35,9 @@ def network(
     cosine_scale: float | None = None,
     dropout: float = 0.0,
 ) -> nn.Sequential:
-    """Return the multilayer perceptron of a seed: linear, batch normalisation, rectifier, and dropout where asked for;
-    its outputs are logits, or scaled cosines.
+    """Return the multilayer perceptron of a seed: linear, batch normalisation, rectifier and, if given, dropout.
+
+    Its outputs are logits, or scaled cosines.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -51,15 +53,8 @@ def network(
 def ranking(logits: Tensor, log_prior: Tensor | None = None) -> Tensor:
     r"""Return the ``(N, C)`` scores that rank each column, :math:`\log s_i - \log \sum_{j \ne i} s_j`.
 
-    Without priors :math:`s` is the softmax, of which this is an increasing map in every column; softmax in float32
-    has ties at 1 where this has none. With them :math:`s_i = \eta_i / p_i`, the optimal scores of Theorem 2.
+    Without priors s is the softmax. These log-odds rank each column as the softmax does, without its ties at 1 in
+    float32. With priors :math:`s_i = \eta_i / p_i`, the optimal scores of Theorem 2.
     """
     logs = logits.double()
-    if log_prior is not None:
-        logs = logs - log_prior.to(logs)
-    top, at = logs.max(1, keepdim=True)
-    others = logs.scatter(1, at, -torch.inf).logsumexp(1, keepdim=True)
-    share = logs - torch.logaddexp(top, others)
-    # log s − log(1 − s) with Σ s = 1; 1 − s cancels for the largest of a row, whose others are summed instead.
-    odds = share - torch.log1p(-share.exp().clamp(max=0.5))
-    return odds.scatter(1, at, top - others)
+    return log_odds(logs if log_prior is None else logs - log_prior.to(logs))

@@ -1,4 +1,4 @@
-"""The numbers of the paper's Tables 2, 3 and 4, to stand beside ours."""
+"""The numbers of the paper's Tables 2, 3 and 4."""
 
 __all__ = ["PAPER", "PAPER_PAIRS", "PAPER_SHARES"]
 

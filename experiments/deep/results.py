@@ -64,7 +64,7 @@ def _chosen(store: Store, prefix: Sequence[str]) -> dict[str, tuple[str, ...]]:
     number = max(map(len, tried.values()))
     out: dict[str, tuple[str, ...]] = {}
     for method, seeds in tried.items():
-        # The most seeds first: of settings that are equal on validation, the one that was judged.
+        # The most seeds first: of settings that are equal on validation, take the one that was tested.
         settings = sorted(seeds, key=lambda setting, seeds=seeds: -len(seeds[setting]))  # type: ignore[misc]
         common = sorted(set.intersection(*map(set, seeds.values()))) if seeds else []
         if len(settings) == number and common:

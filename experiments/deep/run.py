@@ -30,16 +30,16 @@ __all__ = ["BAYES", "cells", "judge", "run"]
 BAYES = "Bayes scores"
 """The row of the exact posteriors, on simulated sets."""
 SAMPLER_ROWS = 20_000
-"""Rows that the samplers get; of a larger training part, the common classes are cut to one size. Their neighbour
-searches grow with the square of the rows."""
+"""Largest number of rows for the samplers, whose neighbour searches grow with the square of the rows. In a larger
+training part, the common classes are cut to one size."""
 MANY_CLASSES = 500
-"""From so many on IHT asks the nearest neighbours: a forest keeps a number for every class and node, a gigabyte per
-tree at 5,089 classes."""
+"""With this many classes or more, IHT uses nearest neighbours: a forest stores a number for every class and node, a
+gigabyte per tree with 5,089 classes."""
 OF_THE_FIT = ("learning_rate", "weight_decay", "dropout")
-"""Parts of a setting that are not the loss's."""
+"""Parameters of a setting that are not parameters of the loss."""
 RARE_PAIRS = 5
 SHARES = ((0, 5), (5, 10), (10, 15), (15, 20), (20, 25))
-"""Of the pairs of classes, the rarest first, in percent."""
+"""Shares of the class pairs, the rarest first, in percent."""
 
 
 def cells(
@@ -86,7 +86,7 @@ def run(
     quick: bool,
     choice: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Fit a method on one split and test it; of a search, one setting without its curves."""
+    """Fit a method on one split and test it; ``choice`` is a setting of a search, which has no curves."""
     data, parts, X, y = _prepared(dataset, home, file, seed, place, quick)
     if name == BAYES:
         ceiling = data.bayes_mauc() if seed == 0 else None
@@ -122,8 +122,8 @@ def run(
         return {**out, "test": None, "rare_pairs": None, "shares": None}
     for part, rows in (("large", parts.large), ("", parts.test)):
         if rows is not None:
-            judged = judge(parts.y[rows], ranked(chosen.network, InOrder(X, rows), prior), data.counts, data.names)
-            out |= {part: judged} if part else judged
+            found = judge(parts.y[rows], ranked(chosen.network, InOrder(X, rows), prior), data.counts, data.names)
+            out |= {part: found} if part else found
     return out
 
 
@@ -199,7 +199,7 @@ def resample(
         sampler.set_params(sampler__estimator=KNeighborsClassifier(weights="distance", n_jobs=-1))
         note.append("IHT finds hard samples by their five nearest neighbours: a forest of so many classes is too big.")
     with warnings.catch_warnings():
-        # That so many classes look like a regression.
+        # scikit-learn warns that this many classes look like a regression.
         warnings.simplefilter("ignore", UserWarning)
         made, codes = sampler.fit_resample(parts.X[rows], parts.y[rows])
     classes = torch.from_numpy(codes.astype(np.int64)).to(y.device)
@@ -218,8 +218,8 @@ def _cap(counts: Ints, total: int) -> int:
 def judge(y: Ints, scores: Tensor, counts: Ints, names: Sequence[str]) -> dict[str, Any]:
     """Return test MAUC, the AUC of the rarest class pairs, and the mean AUC of the pairs by their rarity.
 
-    A pair is as rare as the product of its class sizes in the whole set is small, so every seed has the same pairs;
-    its AUC is the mean of its two columns', which the rarest have too.
+    Pairs are sorted by the product of their class sizes in the whole set, so every seed has the same pairs. The AUC of
+    a pair is the mean over its two columns; the rarest pairs have both too.
     """
     there = torch.from_numpy(y).to(scores.device)
     matrix = pairwise_auc(scores, there).cpu().numpy()

@@ -1,4 +1,4 @@
-"""A search: as many settings for every method, with the same rates, decays and dropouts.
+"""Search settings: as many for every method, with the same rates, decays and dropouts.
 
 Every setting is tried on the first seeds; the best of each method by validation is then fitted on the others.
 """
@@ -25,7 +25,7 @@ DECAYS = (1e-6, 1e-4, 1e-2)
 """The optimiser's own weight decay: with Adam the L2 penalty whose gradient it scales, not AdamW's."""
 DROPOUTS = (0.0, 0.5)
 MOST_SETTINGS = len(RATE_FACTORS) * len(DECAYS) * len(DROPOUTS)
-"""More would be more than a method without parameters of its own has."""
+"""A method without parameters of its own has no more."""
 
 
 def search(
@@ -124,7 +124,7 @@ def best_of(runs: Sequence[Sequence[Mapping[str, Any]]]) -> int:
 
 
 def in_words(methods: Iterable[str], number: int, seeds: int) -> str:
-    """Describe a search of so many settings, chosen by so many seeds, for a reader of the tables."""
+    """Describe a search of ``number`` settings, chosen by ``seeds`` seeds, for a reader of the tables."""
     own = "; ".join(
         f"{name}: {', '.join(f'{key} {_listed(values)}' for key, values in METHODS[name].own.items())}"
         for name in methods

@@ -80,7 +80,10 @@ class LDAM(Loss):
 
 
 class TwoTerms(Loss):
-    """Adjusted cross-entropy plus ``weight`` times a pair term; subclasses have the pair term of scores."""
+    """Adjusted cross-entropy plus ``weight`` times a pair term; subclasses have the pair term of scores.
+
+    ``tau`` is the factor of the log class frequencies in the cross-entropy, 1 by default.
+    """
 
     def scores(self, z: Tensor) -> Tensor:
         return torch.softmax(z, 1)
@@ -89,7 +92,8 @@ class TwoTerms(Loss):
         raise NotImplementedError  # by each loss
 
     def __call__(self, z: Tensor, y: Tensor) -> Tensor:
-        return F.cross_entropy(z + self.log_prior, y) + self.settings["weight"] * self.pair_term(self.scores(z), y)
+        adjusted = z + self.settings.get("tau", 1.0) * self.log_prior
+        return F.cross_entropy(adjusted, y) + self.settings["weight"] * self.pair_term(self.scores(z), y)
 
 
 class Pairs(TwoTerms):
@@ -234,6 +238,41 @@ class SoftShare(SoftRisk):
         return share.to(s.dtype) * super().pair_term(s, y)
 
 
+class SoftShrunk(SoftRisk):
+    """log(1 + R_i), each class with weight n_i / (n_i + ``rows``) for its n_i training rows."""
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        positive, means, apart, K = self.means(s, y)
+        w = (self.counts / (self.counts + self.settings["rows"])).to(s.dtype)
+        weights = apart * w[:, None]
+        risk = positive * (weights * means).sum(0) / weights.sum(0).clamp_min(1e-12)
+        return (w * torch.log1p(risk)).sum() / K
+
+
+class SoftOdds(TwoTerms):
+    """log(1 + R_i) of log-odds, the mean over classes; computed in logarithms, since log-odds have no bound."""
+
+    def scores(self, z: Tensor) -> Tensor:
+        """Return log p − log(1 − p). For the largest p of a row, 1 − p is the sum of the others."""
+        log_sum = torch.logsumexp(z, 1, keepdim=True)
+        log_p, top = z - log_sum, z.argmax(1, keepdim=True)
+        others = torch.logsumexp(z.scatter(1, top, -1e9), 1, keepdim=True) - log_sum
+        return log_p - torch.log1p(-log_p.exp().clamp_max(0.75)).scatter(1, top, others)
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        own, scaled = F.one_hot(y, s.shape[1]).to(s.dtype), self.settings["alpha"] * s
+        n, far = own.sum(0), 1e9
+        K, share = (n > 0).to(s.dtype).sum(), own / n.clamp_min(1)
+        low = (-scaled - far * (1 - own)).amax(0).detach()  # of the class's own rows
+        high = (scaled - far * own).amax(0).detach()  # of the other rows
+        positive = (share * torch.exp((-scaled - low).clamp_max(0.0))).sum(0)
+        means = share.t() @ torch.exp((scaled - high - far * own).clamp_max(0.0))
+        negative = means.sum(0) / (K - 1).clamp_min(1)
+        there = (n > 0) & (negative > 0)
+        log_risk = torch.where(there, positive * negative, 1.0).log() + torch.where(there, low + high, 0.0)
+        return torch.where(there, F.softplus(log_risk), 0.0).sum() / K
+
+
 class SoftRows(LogRisk):
     """The logistic loss of each sample against the others' soft maximum in its column: log(1 + exp(−α(s − T_i))) with
     exp(αT_i) the mean of exp(αs) over the other classes; each class alike."""
@@ -293,6 +332,8 @@ CANDIDATES: dict[str, type[Loss]] = {
     "soft-steady": SoftSteady,
     "soft-fixed": SoftFixed,
     "soft-share": SoftShare,
+    "soft-shrunk": SoftShrunk,
+    "soft-odds": SoftOdds,
     "soft-rows": SoftRows,
     "huber": Huber,
     "scaled": Scaled,

@@ -39,6 +39,8 @@ NAMES = {
     "soft-steady": "log(1 + R_i), pairs weighed by the rows expected of both classes",
     "soft-fixed": "log(1 + R_i), divided by all classes",
     "soft-share": "log(1 + R_i), weighed by the share of classes expected",
+    "soft-shrunk": "log(1 + R_i), classes weighed by n_i / (n_i + rows)",
+    "soft-odds": "log(1 + R_i) of log-odds",
     "soft-rows": "logistic against the soft maximum",
     "huber": "exponential, straight where t < 0",
     "scaled": "exponential, gradient scaled to cross-entropy's",
@@ -96,9 +98,10 @@ def page(runs: Sequence[Run]) -> str:
         for r in runs
         if r["part"] == "test"
     }
-    judged = [r for r in runs if r["part"] == "test" and r["epochs"] == longest[r["set"]]]
+    tested = [r for r in runs if r["part"] == "test"]
+    judged = [r for r in tested if r["epochs"] == longest[r["set"]]]
     for name, lines in {
-        "JUDGED": judged_table(judged), "PARTS": parts_table(judged), "SEARCH": search_table(search),
+        "JUDGED": judged_table(judged), "PARTS": parts_table(tested), "SEARCH": search_table(search),
         "STRESS": stress_table(stress), "SPLITS": splits_table(search),
     }.items():  # fmt: skip
         text = text.replace(f"<!-- {name} -->", lines)
@@ -108,7 +111,7 @@ def page(runs: Sequence[Run]) -> str:
 def _label(method: str) -> str:
     name, _, settings = method.partition(":")
     words = settings.replace("alpha=", "α = ").replace("weight=", "weight ").replace("tau=", "τ = ")
-    words = words.replace("gamma=", "γ = ").replace("beta=", "β = ").replace(",", ", ")
+    words = words.replace("rows=", "rows = ").replace("gamma=", "γ = ").replace("beta=", "β = ").replace(",", ", ")
     return NAMES[name] + (f", {words}" if words else "")
 
 
@@ -150,17 +153,17 @@ def judged_table(runs: Sequence[Run]) -> str:
 
 def parts_table(runs: Sequence[Run]) -> str:
     """Tabulate the CIFAR sets by head, middle and tail, with the competitors."""
-    found = _by(runs, "set", "method")
+    images = ("cifar100-lt", "cifar10-lt")
+    found = _by((r for r in runs if r["set"] in images), "set", "epochs", "method")
     keys = ("mauc", "mauc_head", "mauc_middle", "mauc_tail", "accuracy", "accuracy_tail")
-    order = sorted(found.items(), key=lambda item: -np.mean([_points(r) for r in item[1].values()]))
     rows = []
-    for name in ("cifar100-lt", "cifar10-lt"):
-        for (own, method), by_seed in order:
-            if own == name:
-                means = [np.mean([_points(r, key) for r in by_seed.values()]) for key in keys]
-                numbers = [*(f"{x:.2f}" for x in means[:4]), *(f"{x:.1f}" for x in means[4:])]
-                rows.append([SETS[name], _label(method), str(len(by_seed)), *numbers])
-    return markdown_table(["set", "loss", "runs", "MAUC", "head", "middle", "tail", "accuracy", "of the tail"], rows)
+    for (name, epochs, method), by_seed in found.items():
+        means = [np.mean([_points(r, key) for r in by_seed.values()]) for key in keys]
+        numbers = [*(f"{x:.2f}" for x in means[:4]), *(f"{x:.1f}" for x in means[4:])]
+        row = [SETS[name], str(epochs), _label(method), str(len(by_seed)), *numbers]
+        rows.append((images.index(name), -epochs, -means[0], row))
+    names = ["set", "epochs", "loss", "runs", "MAUC", "head", "middle", "tail", "accuracy", "of the tail"]
+    return markdown_table(names, [row for *_, row in sorted(rows)])
 
 
 def search_table(runs: Sequence[Run]) -> str:
@@ -184,7 +187,7 @@ def splits_table(runs: Sequence[Run]) -> str:
     rows = []
     for (method,), own in found.items():
         gains = _differences(own, found.get((BASE,), {}))
-        if method != BASE and len(gains) == 10:
+        if method != BASE and len(gains) >= 4:
             numbers = (np.median(gains), min(gains), max(gains))
             rows.append([_label(method), str(len(gains)), _spread(gains), *(f"{x:+.2f}" for x in numbers)])
     return markdown_table(["loss", "splits", "mean difference", "median", "lowest", "highest"], rows)

@@ -1,4 +1,4 @@
-"""The stack against libraries that search for a model by themselves: the same splits, cores and seconds for each."""
+"""Compare the stack with AutoML libraries: the same splits, cores and seconds for each."""
 
 import json
 import os
@@ -35,7 +35,7 @@ BUDGETS = (30, 90, 300)
 
 @dataclass(frozen=True)
 class Contest:
-    """What all cells share."""
+    """Settings that all cells share."""
 
     data_home: str | None
     tables: str | None
@@ -74,7 +74,7 @@ def _compute(contest: Contest, name: str, split: int, rival: str | None, budget:
     else:
         scores, details = rival_scores(contest, rival, budget, frame.iloc[train], y[train], frame.iloc[test], n_classes)
     if scores is None:
-        # No model ranks nothing.
+        # Without a model all scores are equal.
         scores = np.zeros((len(test), n_classes))
     return {
         **judge(y[test], scores),
@@ -185,7 +185,7 @@ def _every_set(results: Results, sets: Sequence[str]) -> str:
 
 
 def _troubles(runs: Sequence[tuple[str, str, dict[str, Any]]]) -> str:
-    """List what a library could not do; without a model all scores are equal, and each pair has an AUC of 50."""
+    """List the failures of the libraries; without a model all scores are equal, and each pair has an AUC of 50."""
     failed = [f"- {name} on {s}: no model ({run['failed']})" for name, s, run in runs if "failed" in run]
     rare = [
         f"- {name} on {s}: without the rare classes, after {run['without_rare_classes']}"

@@ -1,8 +1,5 @@
 """The sets of the tabular experiment: those of experiments.datasets, OpenML's, and a folder of CSV files."""
 
-import hashlib
-import json
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder
 
 from experiments import datasets
-from mauc._io import write_whole
 from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, invalid
 
@@ -24,7 +20,6 @@ __all__ = [
     "LOOKED_AT",
     "QUICK_SETS",
     "SETS",
-    "check_unchanged",
     "load_frame",
     "load_set",
     "set_names",
@@ -45,7 +40,7 @@ SETS = (
     "kddcup99",
 )
 DEVELOPMENT = SETS
-"""Every choice of form and default was made on these; only other sets can judge it."""
+"""Every default was chosen on these; only other sets can test it."""
 LOOKED_AT = (
     "contraceptive-imb",
     "fish",
@@ -72,8 +67,8 @@ LOOKED_AT = (
 its class interactions, so that these now need more samples of every class and a surer gain. Nothing else was changed.
 """
 QUICK_SETS = ("balance", "new-thyroid", "ecoli", "wine-imb")
-# Of each class of a large set at most so many samples: every model on every fold, many times.
 MOST_OF_A_CLASS = 200
+"""Largest number of rows of each class of a large set: every model is fitted on every fold, many times."""
 MISSING = "missing"
 
 
@@ -91,23 +86,12 @@ def set_names(*, tables: str | Path | None = None, quick: bool = False) -> tuple
     return names
 
 
-def check_unchanged(tables: str | Path, names: Sequence[str], results: Path) -> None:
-    """Refuse a table that has changed since its results were stored under its name."""
-    record = results / "tables.json"
-    known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-    files = {name: Path(tables) / f"{name}.csv" for name in names if name not in SETS}
-    now = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
-    changed = [str(files[name]) for name in now if known.get(name, now[name]) != now[name]]
-    if changed:
-        advice = f"choose another --out, or remove its results and its line in {record}"
-        raise invalid("tables", f"must be those that {results} has results of", f"a changed {changed[0]}", advice)
-    write_whole(record, json.dumps({**known, **now}, indent=1))
-
-
 @lru_cache(maxsize=64)
 def load_set(name: str, data_home: str | None, tables: str | None = None) -> tuple[Floats, Ints]:
-    """Return features and class codes; of KDD Cup 99 a fixed subsample, at most 200 of each class: all of the rare
-    classes, and less imbalance than the set has. CSV files are taken as they are.
+    """Return features and class codes.
+
+    KDD Cup 99 is a fixed subsample of at most 200 rows of each class, so that it is less imbalanced than the whole set.
+    CSV files are not sampled.
     """
     numbers, nominal, y = _parts(name, data_home, tables)
     rows, codes = _kept_rows(name, y)

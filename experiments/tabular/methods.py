@@ -48,13 +48,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Scores of the test part, what was chosen, and how long it took."""
+    """Scores of the test part, the chosen parameters, and the time of the fit."""
 
     scores: Floats
     """``(n, C)``, a column for every class of the set."""
     params: dict[str, Any]
     fit_seconds: float
-    """Of the final fit; of a combination, of all its fits."""
+    """Time of the final fit; for a combination, of all its fits."""
 
 
 @dataclass(frozen=True)
@@ -157,9 +157,9 @@ def _lightgbm(rounds: int, min_samples: int, gentle: bool) -> Any:
 
 
 class _StoppedLightGBM:
-    """Trees whose number is chosen by cross-validated multiclass AUC, trained by a loss of LightGBM's or ours.
+    """Boosting whose number of trees is chosen by cross-validated multiclass AUC, with LightGBM's loss or ours.
 
-    The class-balanced log-loss with everything else alike tells what our objective adds.
+    With the class-balanced log-loss and otherwise equal settings, it shows the gain of our objective.
     """
 
     def __init__(self, rounds: int, min_samples: int, *, ours: bool) -> None:
@@ -174,7 +174,7 @@ class _StoppedLightGBM:
         params: dict[str, Any] = {
             "objective": objective if self.ours else "multiclass",
             "num_class": len(counts),
-            # What is usual for the log-loss; ours has bounds of the curvature, and takes longer steps.
+            # 0.1 is usual for the log-loss; our objective uses bounds of the curvature, and takes longer steps.
             "learning_rate": 0.3 if self.ours else 0.1,
             "num_leaves": 7,
             "min_data_in_leaf": self.min_samples,

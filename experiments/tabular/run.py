@@ -1,4 +1,4 @@
-"""What wins on real tables: every set that can be loaded, single models, competitors and combinations."""
+"""Fit single models, competitors and combinations on every set that can be loaded."""
 
 import warnings
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def task_of(name: str, data_home: str | None, split: int, quick: bool, tables: s
     """Return one split of a set, 60 % training, and the classes of its test part."""
     X, y = load_set(name, data_home, tables)
     train, test = split_rows(y, split)
-    # Missing numbers at the mean of the training part.
+    # Missing numbers become the mean of the training part.
     standard = np.nan_to_num(preprocess(X, train, "standard"))
     return Task(standard[train], y[train], standard[test], int(y.max()) + 1, quick), y[test]
 
@@ -42,7 +42,7 @@ def _compute(
 ) -> dict[str, Any]:
     task, y_test = task_of(name, data_home, split, quick, tables)
     with warnings.catch_warnings():
-        # Fits that have not converged and folds without a class are judged as they are.
+        # Fits that have not converged and folds without a class are tested as they are.
         warnings.simplefilter("ignore")
         outcome = next(e for e in entries(quick=quick) if e.name == method).run(task)
     return {

@@ -109,7 +109,7 @@ def test_a_failure_names_its_cell_and_keeps_the_others(store, jobs):
 def test_progress_is_shown(store, capsys):
     run_cells([Cell(("a", "b"), square, (1,))], store)
     shown = capsys.readouterr().err
-    assert "1 fits, 0 of them there already" in shown
+    assert "1 fits, 0 already computed" in shown
     assert "1 of 1 in 0 s: a / b" in shown
 
 

@@ -1,8 +1,16 @@
-"""The paper's printed bounds beside those of :mod:`mauc.theory`: what they say, and where the print is wrong."""
+"""The bounds as the paper prints them, and corrected, to compare with those of :mod:`mauc.theory`."""
 
 from experiments.theory.bernstein import bernstein_factor
 from experiments.theory.finite_lists import finite
 from experiments.theory.logits import logit_chaining, transformation_bound
-from experiments.theory.printed import theorem_8, theorem_9
+from experiments.theory.printed import theorem_7, theorem_8, theorem_9
 
-__all__ = ["bernstein_factor", "finite", "logit_chaining", "theorem_8", "theorem_9", "transformation_bound"]
+__all__ = [
+    "bernstein_factor",
+    "finite",
+    "logit_chaining",
+    "theorem_7",
+    "theorem_8",
+    "theorem_9",
+    "transformation_bound",
+]

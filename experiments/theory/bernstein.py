@@ -1,4 +1,4 @@
-"""What Bernstein polynomials keep of a function's derivatives (Theorem 10)."""
+"""Bounds on the derivatives of Bernstein polynomials (Theorem 10)."""
 
 import math
 

@@ -25,7 +25,7 @@ def finite(
     *,
     surrogate: Any = None,
     alpha: float | None = None,
-    apart: bool = False,
+    by_column: bool = False,
     exact_up_to: int = 18,
     n_draws: int = 4096,
     seed: int = 0,
@@ -33,9 +33,9 @@ def finite(
 ) -> Complexity:
     r"""Compute the complexity of a list of M models, given by their scores on the sample.
 
-    What a model adds to Definition 2 is linear in the signs, :math:`\sum_k \sigma_k c_k(f)`, so the complexity is
+    The term of a model in Definition 2 is linear in the signs, :math:`\sum_k \sigma_k c_k(f)`, so the complexity is
     :math:`\mathbb E_\sigma \max_f \sigma \cdot c(f)`: the mean over all :math:`2^N` sign patterns for up to 18 samples,
-    by simulation for more.
+    over random ones for more.
 
     Parameters
     ----------
@@ -43,25 +43,22 @@ def finite(
     y : (N,) classes
         As many different ones as columns.
     surrogate : str, object or None
-        ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
-        ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``; None for ℓ(t) = t.
-    alpha : float, optional
-        Margin or rate α of the surrogate; None is the surrogate's own.
-    **options
-        Further parameters of the surrogate: ``q``, ``epsilon``.
-    apart : bool, default=False
-        Take the maximum column by column and add up. That is not smaller, and it is what Theorem 4 needs where the
-        columns of a model depend on each other; for a class of all combinations of columns the two are equal.
+        As in :class:`mauc.SurrogateRisk`; None for ℓ(t) = t.
+    alpha, **options
+        Parameters of a surrogate given by its name.
+    by_column : bool, default=False
+        Add up the maxima of the columns. The sum is not smaller, and Theorem 4 needs it if the columns of a model
+        depend on each other; for a class of all combinations of columns the two are equal.
     exact_up_to : int, default=18
-        Samples up to which all sign patterns are tried.
+        Largest number of samples for which all sign patterns are tried.
     n_draws, seed : int
-        Of the simulation.
+        Draws and seed of the simulation.
 
     Returns
     -------
     Complexity
-        ``lower`` and ``upper`` agree; ``stderr`` is 0 where it is exact; ``bound`` is Massart's,
-        :math:`\max_f \lVert c(f) - \bar c \rVert_2 \sqrt{2 \log M}`, of each column where they are apart.
+        ``stderr`` is 0 if every sign pattern was tried; ``bound`` is Massart's,
+        :math:`\max_f \lVert c(f) - \bar c \rVert_2 \sqrt{2 \log M}`, summed over the columns with ``by_column``.
         Time O(M (N² C + 2^N N)).
 
     Examples
@@ -71,7 +68,7 @@ def finite(
     >>> rng = np.random.default_rng(0)
     >>> y = [0, 0, 0, 1, 1, 2, 2]
     >>> found = finite(rng.random((5, 7, 3)), y, surrogate="exponential")
-    >>> print(f"{found.lower:.3f} <= {found.bound:.3f}, exact: {found.stderr == 0}")
+    >>> print(f"{found.value:.3f} <= {found.bound:.3f}, exact: {found.stderr == 0}")
     8.456 <= 20.554, exact: True
     """
     _, codes = encode_classes(y)
@@ -86,19 +83,18 @@ def finite(
             )
             raise invalid("scores", requirement, f"shape {model.shape}", "pass the scores on the sample of y")
     ell = None if surrogate is None else get_surrogate(surrogate, alpha=alpha, **options).loss
-    # (M, C, N): what each model's column is multiplied by the signs with.
+    # (M, C, N): the factors of the signs.
     parts = np.stack([_coefficients(model, codes, n_classes, ell) for model in models])
-    parts = parts if apart else parts.sum(axis=1, keepdims=True)
+    parts = parts if by_column else parts.sum(axis=1, keepdims=True)
     if len(codes) <= exact_up_to:
-        found = _over_all_signs(parts)
-        lower, stderr = float(found), 0.0
+        value, stderr = _over_all_signs(parts), 0.0
     else:
         rng = np.random.default_rng(check_whole("seed", seed, least=0))
         draws = check_whole("n_draws", n_draws, least=2)
         values = _largest(parts, rng.choice([-1.0, 1.0], (draws, len(codes))))
-        lower, stderr = float(values.mean()), float(values.std(ddof=1) / np.sqrt(draws))
+        value, stderr = float(values.mean()), float(values.std(ddof=1) / np.sqrt(draws))
     lengths = np.linalg.norm(parts - parts.mean(axis=0), axis=2).max(axis=0)
-    return Complexity(lower, lower, stderr, float(lengths.sum() * np.sqrt(2.0 * np.log(len(models)))))
+    return Complexity(value, stderr, float(lengths.sum() * np.sqrt(2.0 * np.log(len(models)))))
 
 
 def _coefficients(scores: Floats, codes: Ints, n_classes: int, loss: Any) -> Floats:

@@ -1,4 +1,4 @@
-"""Theorems 8 and 9 as the paper prints them, and with their slips corrected."""
+"""Theorems 7, 8 and 9 as the paper prints them, and the last two with their slips corrected."""
 
 from __future__ import annotations
 
@@ -10,13 +10,33 @@ from numpy.typing import ArrayLike
 
 from mauc._validation import check_not_negative, check_real, check_whole, invalid
 from mauc.theory._checks import check_class_counts
-from mauc.theory.bounds.theorems import C1, C2, Bound, assemble
+from mauc.theory.bounds.theorems import C1, C2, Bound, abstract, assemble
 from mauc.theory.imbalance import chi, xi
+from mauc.theory.rademacher import linear_bound
 
-__all__ = ["theorem_8", "theorem_9"]
+__all__ = ["theorem_7", "theorem_8", "theorem_9"]
 
 CHAIN = 24.0
 """The constant of Theorem 9: twice that of Theorem 5 (b)."""
+
+
+def theorem_7(
+    empirical_risk: float,
+    class_counts: ArrayLike,
+    *,
+    gamma: float,
+    radius: float,
+    p: float = 2.0,
+    lipschitz: float = 1.0,
+    bound: float = 1.0,
+    delta: float = 0.05,
+) -> Bound:
+    r"""Compute Theorem 7 as printed, the abstract bound of :func:`mauc.theory.rademacher.linear_bound`.
+
+    .. math:: \frac{4 R_x \varphi \gamma}{C - 1} \sqrt{\frac{2 (\bar p - 1)}{C}}\, \frac{\chi}{\sqrt N}
+    """
+    complexity = linear_bound(class_counts, gamma=gamma, radius=radius, p=p, lipschitz=lipschitz)
+    return abstract(empirical_risk, class_counts, complexity, bound=bound, delta=delta)
 
 
 def theorem_8(
@@ -31,7 +51,6 @@ def theorem_8(
     bound: float = 1.0,
     delta: float = 0.05,
     logit_bound: float | None = None,
-    c2: float = C2,
 ) -> Bound:
     r"""Compute Theorem 8, the smaller of two terms over :math:`\sqrt N`; L is ``depth + 1``, as the paper counts it.
 
@@ -62,7 +81,7 @@ def theorem_8(
         inner = np.log(np.e * check_real("logit_bound", logit_bound, low=0) * N * C)
         second = 2.0**9 / C * xi(n) * max(inner, 0.0) ** 1.5 * product * peeled_all
         options["I2"] = (C1 * phi * (second + 1.0), 1.0)
-    noise = check_not_negative("c2", c2) * check_not_negative("bound", bound) / C * xi(n)
+    noise = C2 * check_not_negative("bound", bound) / C * xi(n)
     noise *= np.sqrt(np.log(2.0 / check_real("delta", delta, low=0, high=1)))
     chosen = min(options, key=lambda name: options[name][0] + options[name][1] * noise)
     complexity, factor = options[chosen]
@@ -73,7 +92,7 @@ def theorem_8(
         complexity / np.sqrt(N),
         bound=bound,
         delta=delta,
-        c2=c2 * factor,
+        c2=C2 * factor,
         inputs={"gamma": gamma, "depth": depth, "radius": radius, "lipschitz": lipschitz, "logit_bound": logit_bound},
         alternatives={name: float(value / np.sqrt(N)) for name, (value, _) in options.items()},
         note=_note(corrected, "Theorem 8", chosen == "I2"),
@@ -93,7 +112,6 @@ def theorem_9(
     bound: float = 1.0,
     delta: float = 0.05,
     logit_bound: float | None = None,
-    c2: float = C2,
 ) -> Bound:
     r"""Compute Theorem 9, :math:`\tilde C = 24`, :math:`1 + \nu` the largest of ``spectral_norms`` and 1, W weights.
 
@@ -131,7 +149,7 @@ def theorem_9(
     }
     name = f"cnn bound, {'corrected' if corrected else 'printed'}"
     note = _note(corrected, "Theorem 9", False)
-    return assemble(name, empirical_risk, n, complexity, bound=bound, delta=delta, c2=c2, inputs=inputs, note=note)
+    return assemble(name, empirical_risk, n, complexity, bound=bound, delta=delta, c2=C2, inputs=inputs, note=note)
 
 
 def _note(corrected: bool, theorem: str, by_theorem_6: bool) -> str:

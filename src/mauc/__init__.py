@@ -56,33 +56,6 @@ if TYPE_CHECKING:
 
 __version__ = _version("mauc")
 
-_HOME = {
-    "Comparison": "mauc.metrics",
-    "FittedTable": "mauc._tables.fit",
-    "Interval": "mauc.metrics",
-    "MAUCClassifier": "mauc.linear",
-    "MAUCClassifierCV": "mauc.linear",
-    "MAUCDecision": "mauc.decision",
-    "MAUCPluginClassifier": "mauc.plugin",
-    "MAUCStackingClassifier": "mauc.ensemble",
-    "MinorityPairsDisplay": "mauc.metrics",
-    "MulticlassROCDisplay": "mauc.metrics",
-    "PairwiseAUCDisplay": "mauc.metrics",
-    "RareClassKFold": "mauc.model_selection",
-    "SampleSize": "mauc.metrics",
-    "SurrogateRisk": "mauc.risk",
-    "compare_cv_scores": "mauc.metrics",
-    "compare_mauc": "mauc.metrics",
-    "fit_table": "mauc._tables.fit",
-    "mauc_importance": "mauc.metrics",
-    "mauc_interval": "mauc.metrics",
-    "mauc_sample_size": "mauc.metrics",
-    "mauc_score": "mauc.metrics",
-    "mauc_scorer": "mauc.model_selection",
-    "multiclass_auc_report": "mauc.metrics",
-    "pairwise_auc": "mauc.metrics",
-}
-
 __all__ = [
     "Comparison",
     "FittedTable",
@@ -109,6 +82,19 @@ __all__ = [
     "multiclass_auc_report",
     "pairwise_auc",
 ]
+
+_HOME = dict.fromkeys(__all__, "mauc.metrics") | {
+    "FittedTable": "mauc._tables.fit",
+    "MAUCClassifier": "mauc.linear",
+    "MAUCClassifierCV": "mauc.linear",
+    "MAUCDecision": "mauc.decision",
+    "MAUCPluginClassifier": "mauc.plugin",
+    "MAUCStackingClassifier": "mauc.ensemble",
+    "RareClassKFold": "mauc.model_selection",
+    "SurrogateRisk": "mauc.risk",
+    "fit_table": "mauc._tables.fit",
+    "mauc_scorer": "mauc.model_selection",
+}
 
 
 __getattr__ = lazily(__name__, _HOME)

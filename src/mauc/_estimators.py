@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, check_array, column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from mauc._validation import check_classes, check_hashable, invalid, is_missing, scores_of, unwrap
+from mauc._validation import check_classes, check_hashable, invalid, is_missing, listing, scores_of, unwrap
 from mauc.activations import activate
 from mauc.metrics import mauc_score
 
@@ -83,9 +83,8 @@ def mauc_of_known(
     there, codes = check_classes(y)
     known = np.isin(there, classes)
     if not known.all() and known.any():
-        shown = ", ".join(str(name) for name in there[~known][:8])
         warnings.warn(
-            f"classes that were not in the training part are left out of the multiclass AUC: {shown}; "
+            f"classes that were not in the training part are left out of the multiclass AUC: {listing(there[~known])}; "
             "RareClassKFold keeps every class in every training part",
             UndefinedMetricWarning,
             stacklevel=3,

@@ -1,4 +1,4 @@
-"""Write output files whole or not at all.
+"""Write output files whole or not at all, and format JSON.
 
 A file is written under a temporary name beside its final one and renamed when it is complete. So after a kill or on a
 full disk there is the old file or the new one. The writer locks the temporary file while it lives: one without a lock
@@ -6,6 +6,8 @@ was left by a killed process, and the next write to the folder removes it.
 """
 
 import errno
+import json
+import math
 import os
 import platform
 import re
@@ -13,8 +15,10 @@ import secrets
 import stat
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 TEMPORARY = re.compile(r"\.part-mauc-([\w.]*)-[0-9a-f]{16}")
 SURELY_DEAD = 24 * 3600.0
@@ -39,6 +43,23 @@ def write_whole(path: Path, content: bytes | str) -> None:
     except OSError as error:
         error.filename, error.filename2 = str(path), None  # instead of the temporary name
         raise
+
+
+def json_text(value: Any) -> str:
+    """Return JSON in which NaN is null, NumPy's numbers are numbers and paths are strings."""
+    return json.dumps(_json_value(value), allow_nan=False)
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _json_value(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(v) for v in value]
+    if hasattr(value, "tolist"):
+        return _json_value(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value
 
 
 def destination(path: Path) -> Path:

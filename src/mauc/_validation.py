@@ -1,24 +1,4 @@
-"""Checks of the arguments of public functions. Private code gets clean arrays and does not check them again.
-
-==========================  =============================================================================
-check                       accepts, and returns as a clean value
-==========================  =============================================================================
-``check_choice``            one of a few names
-``check_whole``             a whole number in a range
-``check_real``              a finite number in a range
-``check_not_negative``      a finite number of at least 0
-``check_n_jobs``            None, -1 or a whole number of at least 1
-``check_scores``            ``(N, C)`` finite numbers
-``check_weights``           ``(N,)`` finite numbers of at least 0
-``check_sample_weight``     the same, with a positive sum in every class
-``check_pair_name``         ``"ovo"``, ``"ova"`` or its other name ``"ovr"``
-``check_pairs``             one of these names or a ``(C, C)`` matrix of weights
-``check_codes``             class codes ``0..C-1``
-``check_classes``           any class labels: the sorted classes and their codes
-``check_labels``            the classes of the columns
-``check_scored_classes``    classes with their scores: what every metric takes
-``scores_of``               an estimator and its input: ``predict_proba`` or ``decision_function``
-==========================  =============================================================================
+"""Check the arguments of public functions. Each check returns a clean value; private code does not check it again.
 
 :func:`invalid` makes the message of every error, in four parts: the parameter, the requirement, the value that came,
 and what to do. The last part is left out if the requirement already says it.
@@ -39,21 +19,26 @@ __all__ = [
     "check_choice",
     "check_classes",
     "check_codes",
+    "check_groups",
     "check_hashable",
     "check_labels",
     "check_n_jobs",
     "check_not_negative",
     "check_pair_name",
     "check_pairs",
+    "check_predicted",
     "check_real",
+    "check_row_values",
     "check_sample_weight",
     "check_scored_classes",
     "check_scores",
     "check_weights",
     "check_whole",
+    "class_position",
     "invalid",
     "is_missing",
     "is_sparse",
+    "listing",
     "scores_of",
     "unwrap",
 ]
@@ -64,6 +49,12 @@ PAIRS = ("ovo", "ova", "ovr")
 def invalid(parameter: str, requirement: str, came: object, advice: str | None = None) -> ValueError:
     """Return the error for a bad argument, in four parts, or in three if the requirement says what to do."""
     return ValueError(f"{parameter} {requirement}, got {came}" + (f": {advice}" if advice else ""))
+
+
+def listing(names: Any, most: int = 8) -> str:
+    """Return the first names in one line of a message."""
+    shown = [str(name) for name in list(names)[:most]]
+    return ", ".join(shown) + (", …" if len(names) > most else "")
 
 
 def is_sparse(X: Any) -> bool:
@@ -236,6 +227,54 @@ def check_sample_weight(
     return weight
 
 
+def check_row_values(values: ArrayLike, n_rows: int, parameter: str, advice: str) -> NDArray[Any]:
+    """Return an ``(N,)`` array without missing values."""
+    array = np.asarray(unwrap(values, parameter))
+    if array.shape != (n_rows,):
+        raise invalid(parameter, f"must have the shape ({n_rows},)", f"{array.shape}", advice)
+    if array.dtype.kind in "fOMm":
+        row = next((k for k, value in enumerate(array.tolist()) if is_missing(value)), None)
+        if row is not None:
+            raise invalid(parameter, "must hold a value for every row", f"{array[row]!r} in row {row}", advice)
+    return array
+
+
+def check_groups(groups: ArrayLike | None, n_rows: int, *, least: int = 1) -> NDArray[np.int64] | None:
+    """Return the ``(N,)`` number 0, 1, … of the group of each row, of ``least`` groups or more; None for None."""
+    if groups is None:
+        return None
+    array = check_row_values(groups, n_rows, "groups", "pass the group of each row, such as the patient")
+    try:
+        names, codes = np.unique(array, return_inverse=True)
+    except TypeError:
+        kinds = listing(sorted({type(name).__name__ for name in array.tolist()}))
+        advice = "convert all to str or all to int"
+        raise invalid("groups", "must hold values of one kind", f"a mixture of {kinds}", advice) from None
+    if len(names) < least:
+        raise invalid("groups", f"must be {least} or more", f"only {names[0]!s}", "pass no groups, or other ones")
+    return codes.astype(np.int64, copy=False)
+
+
+def check_predicted(y_pred: ArrayLike | None, labels: Any, n_rows: int) -> NDArray[np.int64] | None:
+    """Return the ``(N,)`` positions of the predicted classes in ``labels``, -1 for others; None for None."""
+    if y_pred is None:
+        return None
+    array = np.asarray(unwrap(y_pred, "y_pred"))
+    if array.shape != (n_rows,):
+        advice = "pass one predicted class for each row"
+        raise invalid("y_pred", f"must have the shape ({n_rows},)", f"{array.shape}", advice)
+    position = {_written(name): k for k, name in enumerate(labels)}
+    return np.array([position.get(_written(name), -1) for name in array.tolist()], dtype=np.int64)
+
+
+def class_position(parameter: str, name: Any, labels: NDArray[Any]) -> int:
+    """Return the position of a class that an argument names."""
+    known = labels.tolist()
+    if name not in known:
+        raise invalid(parameter, "must name one of the classes", repr(name), f"choose from {listing(known)}")
+    return int(known.index(name))
+
+
 def check_pair_name(pairs: str) -> str:
     """Return ``"ovo"`` or ``"ova"``, which is also called ``"ovr"``."""
     name = check_choice("pairs", pairs, PAIRS)
@@ -307,7 +346,7 @@ def check_classes(y: ArrayLike, parameter: str = "y_true") -> tuple[NDArray[Any]
     try:
         classes, inverse = np.unique(array, return_inverse=True)
     except TypeError:
-        kinds = _listing(sorted({type(v).__name__ for v in array.tolist()}))
+        kinds = listing(sorted({type(v).__name__ for v in array.tolist()}))
         advice = "convert all to str or all to int"
         raise invalid(parameter, "must hold labels of one kind", f"a mixture of {kinds}", advice) from None
     return classes, inverse.astype(np.int64, copy=False)
@@ -388,7 +427,7 @@ def check_scored_classes(
     elif columns is not None and columns != list(range(len(names))):
         scores = scores[:, columns]
     if scores.shape[1] != len(names):
-        came = f"{scores.shape[1]} columns for {len(names)} classes ({_listing(names)})"
+        came = f"{scores.shape[1]} columns for {len(names)} classes ({listing(names)})"
         advice = "pass labels=[…] with the class of each column, in order"
         raise invalid(parameter, "must have one column per class", came, advice)
     codes = inverse
@@ -396,7 +435,7 @@ def check_scored_classes(
         column = {name: k for k, name in enumerate(names.tolist())}
         unknown = [c for c in classes.tolist() if c not in column]
         if unknown:
-            came, advice = f"{_listing(names)} without {_listing(unknown)}", "add them, or drop their samples"
+            came, advice = f"{listing(names)} without {listing(unknown)}", "add them, or drop their samples"
             raise invalid("labels", "must name every class of y_true", came, advice)
         codes = np.array([column[c] for c in classes.tolist()], dtype=np.int64)[inverse]
     return ScoredClasses(codes, names, scores, check_sample_weight(sample_weight, codes, len(names), names))
@@ -421,7 +460,7 @@ def _columns_by_name(scores: Any, classes: NDArray[Any], parameter: str) -> list
             return [have.index(c) for c in want]
     if not {_written(name) for name in names} & {_written(c) for c in wanted}:
         return None
-    came = f"the columns {_listing(names)} for the classes {_listing(wanted)}"
+    came = f"the columns {listing(names)} for the classes {listing(wanted)}"
     advice = "keep one column per class, named after it; pass labels=[…] if y_true lacks a class, or an array to match "
     advice += "columns by position"
     raise invalid(parameter, "must have all columns named after the classes, or none", came, advice)
@@ -447,8 +486,3 @@ def scores_of(estimator: Any, X: Any) -> Any:
             return getattr(estimator, method)(X)
     advice = "pass a classifier that scores its classes; CalibratedClassifierCV makes one"
     raise invalid("estimator", "must have predict_proba or decision_function", type(estimator).__name__, advice)
-
-
-def _listing(names: Any, most: int = 8) -> str:
-    shown = [str(name) for name in list(names)[:most]]
-    return ", ".join(shown) + (", …" if len(names) > most else "")

@@ -114,11 +114,19 @@ class _Objective:
         log_loss: float,
         activation: BoostingActivation,
         pairs: str | ArrayLike,
+        metric: type[_LightGBMMetric | _XGBoostMetric],
     ) -> None:
+        self.metric = metric(activation, pairs)
+        """The metric of the scores that this objective trains."""
         self.risk = SurrogateRisk(_check_curvature(get_surrogate(surrogate, alpha=alpha)), pairs=pairs)
         check_choice("activation", activation, ("softmax", "identity"))
         self.activation: BoostingActivation = activation
         self.log_loss = check_log_loss(log_loss)
+
+    # LightGBM counts the parameters and passes the weights as the third. XGBoost passes weights by this name.
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
+        """Map ``(raw, Dataset or DMatrix)`` or ``(y_true, raw, sample_weight)`` to gradient and curvature."""
+        return self.gradient_and_curvature(*_in_order(first, second, sample_weight))
 
     def gradient_and_curvature(
         self, y: ArrayLike, raw: ArrayLike, sample_weight: ArrayLike | None = None
@@ -154,30 +162,6 @@ class _Objective:
         return float(partition.weights.sum()) * shrunk * (n_here - 1) / (n_here * slope)
 
 
-class _LightGBMObjective(_Objective):
-    @property
-    def metric(self) -> _LightGBMMetric:
-        """The metric of the scores that this objective trains."""
-        return _LightGBMMetric(self.activation, self.risk.pairs)
-
-    # LightGBM counts the parameters: with a third it passes the weights.
-    def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[Floats, Floats]:
-        """Map ``(raw, Dataset)`` or ``(y_true, raw, weight)`` to gradient and curvature."""
-        return self.gradient_and_curvature(*_in_order(first, second, weight))
-
-
-class _XGBoostObjective(_Objective):
-    @property
-    def metric(self) -> _XGBoostMetric:
-        """The metric of the scores that this objective trains."""
-        return _XGBoostMetric(self.activation, self.risk.pairs)
-
-    # XGBoost passes weights by this name.
-    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
-        """Map ``(raw, DMatrix)`` or ``(y_true, raw, sample_weight)`` to gradient and curvature."""
-        return self.gradient_and_curvature(*_in_order(first, second, sample_weight))
-
-
 def lightgbm_objective(
     surrogate: str | Any = "exponential",
     alpha: float | None = None,
@@ -185,7 +169,7 @@ def lightgbm_objective(
     log_loss: float = 0.0,
     activation: BoostingActivation = "softmax",
     pairs: str | ArrayLike = "ovo",
-) -> _LightGBMObjective:
+) -> _Objective:
     """Return the surrogate risk as an objective: ``params={"objective": …}`` or ``LGBMClassifier(objective=…)``.
 
     For early stopping use its ``metric``, not ``lightgbm_metric``. Predictions, also those of
@@ -213,7 +197,7 @@ def lightgbm_objective(
     >>> gradient.round(3)[0], bool((curvature > 0).all())
     (array([-0.667,  0.333,  0.333]), True)
     """
-    return _LightGBMObjective(surrogate, alpha, log_loss, activation, pairs)
+    return _Objective(surrogate, alpha, log_loss, activation, pairs, _LightGBMMetric)
 
 
 def xgboost_objective(
@@ -223,7 +207,7 @@ def xgboost_objective(
     log_loss: float = 0.0,
     activation: BoostingActivation = "softmax",
     pairs: str | ArrayLike = "ovo",
-) -> _XGBoostObjective:
+) -> _Objective:
     """Return the surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.
 
     Set ``num_class`` for ``xgboost.train``, and for early stopping use its ``metric``, not ``xgboost_metric``.
@@ -239,7 +223,7 @@ def xgboost_objective(
     >>> gradient.shape, bool((curvature > 0).all())
     ((3, 3), True)
     """
-    return _XGBoostObjective(surrogate, alpha, log_loss, activation, pairs)
+    return _Objective(surrogate, alpha, log_loss, activation, pairs, _XGBoostMetric)
 
 
 def _check_curvature(surrogate: Surrogate) -> Surrogate:

@@ -14,12 +14,11 @@ from sklearn.utils import check_random_state
 
 from mauc._estimators import mauc_of_known
 from mauc._typing import Ints
-from mauc._validation import check_classes, check_whole, invalid, is_missing, scores_of, unwrap
+from mauc._validation import check_classes, check_whole, invalid, scores_of
 
 __all__ = [
     "MAUCScorer",
     "RareClassKFold",
-    "check_groups",
     "folds_of",
     "group_folds",
     "mauc_scorer",
@@ -90,26 +89,6 @@ def group_folds(y: NDArray[Any], groups: NDArray[Any], n_folds: int, random_stat
         folds = list(StratifiedGroupKFold(most, shuffle=True, random_state=random_state).split(y, y, groups))
     kept = [(train, test[np.isin(y[test], y[train])]) for train, test in folds]
     return [(train, test) for train, test in kept if len(test)]
-
-
-def check_groups(groups: ArrayLike | None, n_samples: int) -> Ints | None:
-    """Return the ``(N,)`` code of each sample's group; there must be two groups or more."""
-    if groups is None:
-        return None
-    given = np.asarray(unwrap(groups, "groups"))
-    if given.shape != (n_samples,):
-        raise invalid("groups", f"must have the shape ({n_samples},)", f"shape {given.shape}", "pass one per sample")
-    if any(is_missing(name) for name in given.tolist()):
-        advice = "give each sample without a group a different new group"
-        raise invalid("groups", "must name the group of every sample", "a missing value", advice)
-    try:
-        names, codes = np.unique(given, return_inverse=True)
-    except TypeError:
-        kinds = " and ".join(sorted({type(name).__name__ for name in given.tolist()}))
-        raise invalid("groups", "must hold names of one kind", kinds, "convert all to str or all to int") from None
-    if len(names) < 2:
-        raise invalid("groups", "must be two or more", f"only {names[0]!s}", "pass no groups, or other ones")
-    return codes.astype(np.int64, copy=False)
 
 
 def some_of_each(labels: NDArray[Any], most: int, seed: int, at_least: int = 100) -> Ints:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_real, invalid
+from mauc._validation import check_choice, check_real, invalid, listing
 
 __all__ = [
     "SURROGATES",
@@ -421,7 +421,7 @@ def get_surrogate(
     for name, value in plain.items():
         if name not in known:
             what = "does not exist for" if name == "alpha" else "is not an option of"
-            raise invalid(name, f"{what} the {kind.name} surrogate", value, f"it takes {_listing(known)}")
+            raise invalid(name, f"{what} the {kind.name} surrogate", value, f"it takes {listing(sorted(known))}")
     return kind(**plain)
 
 
@@ -444,7 +444,7 @@ def _from_object(surrogate: Any, options: dict[str, float]) -> Surrogate:
     loss, derivative = getattr(surrogate, "loss", None), getattr(surrogate, "derivative", None)
     if not callable(loss) or not callable(derivative):
         requirement = "must be a name or an object with the methods loss(t) and derivative(t)"
-        advice = f"use one of {_listing(SURROGATES)}, or mauc.surrogates.CustomSurrogate(loss, derivative)"
+        advice = f"use one of {listing(sorted(SURROGATES))}, or mauc.surrogates.CustomSurrogate(loss, derivative)"
         raise invalid("surrogate", requirement, repr(surrogate), advice)
     return CustomSurrogate(
         loss,
@@ -462,7 +462,3 @@ def _check_hashable(surrogate: Surrogate) -> Surrogate:
         advice = "write @dataclass(frozen=True) above its class, with tuples instead of lists and arrays"
         raise invalid("surrogate", "must be hashable, as results are cached by it", repr(surrogate), advice) from None
     return surrogate
-
-
-def _listing(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))

@@ -163,7 +163,7 @@ def test_a_fit_that_fails_is_on_the_page(tmp_path):
 
 def test_a_run_without_a_result_has_no_verdict_on_its_model(tmp_path):
     store = stored(tmp_path, 2.0)
-    store.add(Cell("made", OURS, 60.0, 2), {"seconds": 300.0, "peak_mib": 1.0, "failed": "ended by force"})
+    store.add(Cell("made", OURS, 60.0, 2), {"seconds": 300.0, "peak_mib": 1.0, "failed": "stopped"})
     write_page(store, made(tmp_path), tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert "| no result |" in text

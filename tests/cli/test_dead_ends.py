@@ -133,3 +133,22 @@ def test_rows_that_were_trained_on_are_named(run, small_stack):
     result = run("predict", "model.skops", "others.csv")
     assert "training rows" not in result.stderr
     assert "trained_on" not in pd.read_csv("scores.csv")
+
+
+def test_tables_that_fit_does_not_read_are_told(fails, trees, tmp_path, monkeypatch):
+    (tmp_path / "big").mkdir()
+    for k in range(2):
+        trees.to_csv(tmp_path / "big" / f"{k}.csv", index=False)
+    told = fails("fit", "big", "--target", "species")
+    assert "big stands for 2: join them, or train a linear model on all of them in Python with mauc.dask" in told
+    monkeypatch.setattr("mauc._tables.parts.available_memory", lambda: 10_000.0)
+    assert "trees.csv does not fit in memory" in fails("fit", "trees.csv", "--target", "species")
+
+
+def test_codes_of_patients_are_told_where_scores_are_evaluated(run):
+    rng = np.random.default_rng(0)
+    scores = pd.DataFrame(rng.random((90, 2)), columns=["a", "b"])
+    scores.assign(y=rng.choice(["a", "b"], 90), patient_id=np.arange(90) % 30).to_csv("s.csv", index=False)
+    call = ("evaluate", "s.csv", "--target", "y", "--no-report")
+    assert "column 'patient_id' of s.csv holds codes that recur" in run(*call).stderr
+    assert "holds codes" not in run(*call, "--group", "patient_id").stderr

@@ -102,15 +102,3 @@ def test_errors_that_say_nothing_about_the_model_are_told_as_they_are(model, mon
     monkeypatch.setattr(skops.io, "loads", lambda *_, **__: 1 / 0)
     with pytest.raises(Failure, match="cannot be loaded"):
         read_model(tmp_path / "model.skops")
-
-
-@pytest.mark.slow
-def test_dask_leaves_no_scratch_folder(command, trees, tmp_path):
-    pytest.importorskip("distributed", reason="needs the extra mauc[dask]")
-    pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
-    trees.to_parquet(tmp_path / "trees.parquet", index=False)
-    options = ("--target", "species", "--engine", "dask", "--alpha", "4", "--l2", "0.01", "--no-report", "--quiet")
-    made = command("fit", "trees.parquet", *options)
-    assert (made.communicate(), made.returncode) == (("", ""), 0)
-    assert (tmp_path / "model.skops").exists()
-    assert left(tmp_path) == []

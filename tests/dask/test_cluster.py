@@ -116,7 +116,7 @@ def test_a_client_that_dies(cluster):
                 client.close()
                 return super()._start(*arguments)
 
-        with pytest.raises(RuntimeError, match="the Dask client was closed, or its scheduler lost"):
+        with pytest.raises(RuntimeError, match="the Dask client was closed, or its scheduler was lost"):
             Closing().fit(lazy(X), lazy(y))
 
 

@@ -23,11 +23,11 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mauc import SurrogateRisk, mauc_score
+from mauc import mauc_score
 from mauc.activations import activate
 from mauc.ensemble import MAUCStackingClassifier
 from mauc.ensemble.bases import class_scores, default_estimators, weight_argument
-from mauc.ensemble.combination import RIDGE, Combination, OutOfFold, fit_weights, learn_combination
+from mauc.ensemble.combination import RIDGE, RISK, Combination, OutOfFold, fit_weights, learn_combination
 from mauc.ensemble.perceptron import BalancedPerceptron
 
 
@@ -73,7 +73,7 @@ def test_weights_stay_finite_where_the_models_separate_the_classes():
     y = np.repeat([0, 1, 2], 10)
     strength = np.random.default_rng(0).uniform(1.0, 3.0, size=(2, 30, 1))
     data = held_out(np.exp(strength * np.eye(3)[y] - 3.0), y, 1e-9)
-    weights = fit_weights(data, SurrogateRisk(alpha=6.0), "ovo")
+    weights = fit_weights(data, "ovo")
     assert weights.max() < 20
     for column in Combination(weights, data.floors).scores(data.scores).T:
         assert len(np.unique(column)) == 30, "no two samples are tied"
@@ -81,14 +81,13 @@ def test_weights_stay_finite_where_the_models_separate_the_classes():
 
 def test_weights_are_a_constrained_minimum_of_the_risk_and_the_pull_to_the_mean():
     scores, y = noisy_scores()
-    risk = SurrogateRisk("exponential", alpha=4.0)
-    found = fit_weights(held_out(scores, y), risk, "ovo")
+    found = fit_weights(held_out(scores, y), "ovo")
     logs = np.log(np.maximum(scores, 0.01))
     assert (found >= 0).all()
 
     def value(weights):
         pull = 0.5 * RIDGE * np.sum((weights - 1 / 3) ** 2)
-        return risk.value(y, activate(np.tensordot(weights, logs, axes=1), "softmax")) + pull
+        return RISK.value(y, activate(np.tensordot(weights, logs, axes=1), "softmax")) + pull
 
     best = value(found)
     for k in range(len(logs)):
@@ -103,7 +102,7 @@ def test_a_random_model_gets_little_weight():
     scores, y = noisy_scores()
     noise = np.random.default_rng(1).dirichlet(np.ones(4), len(y))
     even = np.full_like(noise, 0.25)
-    weights = fit_weights(held_out([scores[0], noise, even], y), SurrogateRisk(alpha=4.0), "ovo")
+    weights = fit_weights(held_out([scores[0], noise, even], y), "ovo")
     assert weights[0] > 5 * weights[1]
 
 
@@ -111,13 +110,13 @@ def test_models_that_rank_wrongly_get_even_weights():
     """A model trained without one of two samples says it is like the others, more than of any other."""
     two = np.repeat([0, 1], [10, 2])
     wrong = np.stack([np.where(np.eye(2)[two] == 1, 0.1, 0.9)] * 2)
-    np.testing.assert_array_equal(fit_weights(held_out(wrong, two), SurrogateRisk(alpha=4.0), "ovo"), 0.5)
+    np.testing.assert_array_equal(fit_weights(held_out(wrong, two), "ovo"), 0.5)
 
 
 def test_one_class_to_learn_from_gives_even_weights():
     scores, _ = noisy_scores()
     data = held_out(scores[:, :3], np.zeros(3, dtype=np.int64))
-    found = learn_combination(data, SurrogateRisk(), "ovo", random_state=0)
+    found = learn_combination(data, "ovo", random_state=0)
     assert np.isnan(found.mauc)
     np.testing.assert_allclose(found.combination.weights, 1 / 3)
 
@@ -126,11 +125,11 @@ def test_weights_are_used_alone_if_they_gain():
     """Weights gain if the other models are noise, and not if they are copies."""
     scores, y = noisy_scores(n_models=1, sizes=(60, 40, 30))
     noise = np.random.default_rng(1).dirichlet(np.ones(3), (3, len(y)))
-    sure = learn_combination(held_out([scores[0], *noise], y), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    sure = learn_combination(held_out([scores[0], *noise], y), "ovo", random_state=0)
     assert sure.combination.share == 1.0
     like, y = noisy_scores(n_models=1, sizes=(60, 40, 30), seed=2)
     same = held_out([like[0], like[0]], y)
-    unsure = learn_combination(same, SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    unsure = learn_combination(same, "ovo", random_state=0)
     assert unsure.combination.share == 0.5
     assert unsure.mauc == mauc_score(y, unsure.held_out)
     assert sure.mauc > mauc_score(y, np.mean([scores[0], *noise], axis=0))
@@ -165,12 +164,12 @@ def test_classes_of_any_size_without_a_warning(sizes):
 @pytest.mark.parametrize("cv", [StratifiedKFold(3), LeaveOneOut(), [(np.arange(5, 42), np.arange(5))]])
 def test_a_class_missing_from_a_fold_has_the_floor(cv):
     X, y = blobs((25, 15, 1, 1))
-    model = MAUCStackingClassifier(pair(), cv=cv, floor=0.02).fit(X, y)
+    model = MAUCStackingClassifier(pair(), cv=cv).fit(X, y)
     for c in (2, 3):
         (row,) = np.flatnonzero(y == c)
         own = model.oof_model_scores_[:, row, c]
         assert np.isnan(own).all() or (own == 0).all()
-    np.testing.assert_allclose(model._combination.floors[2:], 0.02 / 42)
+    np.testing.assert_allclose(model._combination.floors[2:], 0.03 / 42)
     assert np.isfinite(model.predict_proba(X)).all()
 
 
@@ -268,13 +267,6 @@ def test_the_floor_ties_nothing_that_a_model_ranks(sizes, class_weight):
     model = LogisticRegression(class_weight=class_weight)
     stack = MAUCStackingClassifier([("lr", model)], cv=3).fit(X, y)
     assert stack.score(Z, truth) > mauc_score(truth, model.fit(X, y).predict_proba(Z)) - 0.01
-
-
-def test_the_floor_is_that_of_the_fit():
-    X, y = blobs((30, 15, 5))
-    model = MAUCStackingClassifier(pair()).fit(X, y)
-    before = model.predict_proba(X)
-    np.testing.assert_array_equal(model.set_params(floor=0.5).predict_proba(X), before)
 
 
 def test_models_can_be_dropped():
@@ -385,13 +377,13 @@ def test_progress(capsys):
 def test_weights_reach_the_models_and_the_combination():
     X, y = blobs((40, 20, 10))
     weight = 1.0 + 3.0 * (X[:, 3] > 0)
-    plain, weighted = (MAUCStackingClassifier(pair(), refit=True).fit(X, y, w) for w in (None, weight))
+    plain, weighted = (MAUCStackingClassifier(pair(), cv=3).fit(X, y, w) for w in (None, weight))
     assert not np.allclose(plain.estimators_[0].coef_, weighted.estimators_[0].coef_)
     np.testing.assert_allclose(
         weighted.estimators_[0].coef_, LogisticRegression(class_weight="balanced").fit(X, y, weight).coef_
     )
     assert plain.weights_ != weighted.weights_
-    same = MAUCStackingClassifier(pair(), refit=True).fit(X, y, np.full(70, 1.0))
+    same = MAUCStackingClassifier(pair(), cv=3).fit(X, y, np.full(70, 1.0))
     np.testing.assert_allclose(same.predict_proba(X), plain.predict_proba(X), atol=1e-6)
 
 
@@ -476,19 +468,15 @@ def test_defaults():
     assert [name for name, _ in named] == ["et", "lr", "hgb", "rf", "mauc", "kernel", "et_deep", "mlp", "lr_strong"]
     assert named[0][1].random_state == named[7][1][-1].random_state == 3
     assert MAUCStackingClassifier().get_params(deep=False) == {
-        "alpha": None,
         "calibrate": False,
         "columns": "auto",
         "cv": None,
         "effort": "normal",
         "estimators": None,
-        "floor": 0.03,
         "n_jobs": None,
         "ordinal": None,
         "pairs": "ovo",
         "random_state": 0,
-        "refit": "auto",
-        "surrogate": "exponential",
         "time_limit": None,
         "verbose": 0,
     }
@@ -498,20 +486,15 @@ def test_models_are_averaged_over_the_folds_or_fitted_on_all_data():
     X, y = blobs((40, 20, 10))
     forest = RandomForestClassifier(5, random_state=0)
     named = [*pair(), ("rf", forest), ("scaled rf", make_pipeline(StandardScaler(), forest))]
-    auto, whole, average = (MAUCStackingClassifier(named, refit=how).fit(X, y) for how in ("auto", True, False))
-    for name in ("rf", "scaled rf"):
-        if auto.weights_[name] > 0 or auto.weighted_share_ < 1:
-            np.testing.assert_array_equal(
-                auto.named_estimators_[name].predict_proba(X), whole.named_estimators_[name].predict_proba(X)
-            )
-        assert len(average.named_estimators_[name].estimators) == 5
-    lr = auto.named_estimators_["lr"]
+    model = MAUCStackingClassifier(named).fit(X, y)
+    assert model.weighted_share_ == 0.5, "so that every model is used"
+    np.testing.assert_array_equal(model.named_estimators_["rf"].predict_proba(X), forest.fit(X, y).predict_proba(X))
+    assert model.named_estimators_["scaled rf"][-1].n_estimators == 5
+    lr = model.named_estimators_["lr"]
+    assert len(lr.estimators) == 5
     by_hand = np.mean([model.predict_proba(X) for model in lr.estimators], axis=0)
     np.testing.assert_array_equal(lr.predict_proba(X), by_hand)
     np.testing.assert_array_equal(lr.predict(X), by_hand.argmax(axis=1))
-    assert whole.named_estimators_["lr"].coef_.shape == (3, 4)
-    np.testing.assert_array_equal(auto.oof_model_scores_, whole.oof_model_scores_)
-    assert auto.weights_ == whole.weights_ == average.weights_
     few = MAUCStackingClassifier(named, cv=3).fit(X, y)
     assert few.named_estimators_["lr"].coef_.shape == (3, 4), "two thirds of the data are too few"
 
@@ -581,11 +564,8 @@ def test_the_default_list_on_a_real_set():
         ({"estimators": [("a", GaussianNB()), ("a", GaussianNB())]}, "must have different names .*, got 'a': rename"),
         ({"estimators": [("cv", GaussianNB())]}, "must have different names .*, got 'cv'"),
         ({"estimators": [("combination", GaussianNB())]}, "got 'combination'"),
-        ({"floor": 0}, "floor must be a finite number strictly between 0 and 1, got 0"),
-        ({"refit": "some"}, "refit must be True, False or 'auto', got 'some'"),
         ({"time_limit": -1.0}, "time_limit must be a finite number above 0"),
         ({"cv": 1}, "n_splits must be a whole number of at least 2, got 1"),
-        ({"surrogate": "logit"}, "surrogate must be one of"),
         ({"pairs": "all"}, "pairs must be one of 'ovo', 'ova'"),
         ({"random_state": None}, "random_state must be a whole number of at least 0"),
         ({"cv": []}, "cv must give a fold"),
@@ -643,13 +623,11 @@ def test_a_model_that_is_clearly_ahead_replaces_the_combination_unless_samples_a
     good = activate(4.0 * np.eye(3)[y] + rng.normal(size=(900, 3)), "softmax")
     # Copies of a ranking that is wrong where the good one is right, and right where it is not.
     bad = [activate(0.1 * np.eye(3)[y] + 3.0 * rng.normal(size=(900, 3)), "softmax") for _ in range(3)]
-    found = learn_combination(held_out([good, *bad], y), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    found = learn_combination(held_out([good, *bad], y), "ovo", random_state=0)
     scores = [mauc_score(y, each) for each in (good, *bad)]
     assert mauc_score(y, found.held_out) > max(scores) - 2e-3, "never clearly below its best model"
     few = np.r_[np.arange(400), 400 + np.arange(9), 700 + np.arange(50)]
-    small = learn_combination(
-        held_out(np.stack([good, *bad])[:, few], y[few]), SurrogateRisk(alpha=6.0), "ovo", random_state=0
-    )
+    small = learn_combination(held_out(np.stack([good, *bad])[:, few], y[few]), "ovo", random_state=0)
     assert np.isfinite(small.mauc)
     assert sorted(small.combination.weights) != [0.0, 0.0, 0.0, 1.0]
 

@@ -296,10 +296,10 @@ def test_group_folds_spread_a_class_of_two_groups():
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        ([0, 1, 2], r"groups must have the shape \(6,\), got shape \(3,\): pass one per sample"),
-        ([0, 0, None, 1, 1, 1], "groups must name the group of every sample, got a missing value"),
-        (np.array([0, "p"] * 3, dtype=object), "groups must hold names of one kind, got int and str: convert all to"),
-        (["p"] * 6, "groups must be two or more, got only p"),
+        ([0, 1, 2], r"groups must have the shape \(6,\), got \(3,\): pass the group of each row"),
+        ([0, 0, None, 1, 1, 1], "groups must hold a value for every row, got None in row 2: pass the group"),
+        (np.array([0, "p"] * 3, dtype=object), "groups must hold values of one kind, got a mixture of int, str"),
+        (["p"] * 6, "groups must be 2 or more, got only p"),
         ([0, 1, 2, 0, 1, 2], "groups must leave a class to train on when one is held out"),
     ],
 )
@@ -315,3 +315,26 @@ def test_categories_of_training_by_column():
     table = pd.DataFrame({"soil": ["sand", None, "clay"] * 10, "code": ["a1", "b2", "a1"] * 10, "x": range(30)})
     found = TableColumns().fit(table).known_categories()
     assert found == {"soil": ["clay", "sand", None], "code": ["a1", "b2"]}
+
+
+def test_quick_columns_keep_the_order_of_texts():
+    pd = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+    table = pd.DataFrame({"size": [3.0, 1.0, 2.0, 4.0], "code": ["b1", "a1", None, "c1"]})
+    columns = TableColumns(quick=True).fit(table)
+    np.testing.assert_array_equal(columns.transform(table)[:, 1], [1.0, 0.0, np.nan, 2.0])
+    new = pd.DataFrame({"size": [0.0, 0.0], "code": ["b9", "zz"]})
+    np.testing.assert_array_equal(columns.transform(new)[:, 1], [2.0, 3.0])
+    assert columns.get_feature_names_out().tolist() == ["size", "code_place"]
+
+
+def test_a_cell_that_is_a_mistake_does_not_hide_the_others():
+    pd = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"height": rng.normal(size=200), "rare": np.where(np.arange(200) < 5, 1e9, 0.0)})
+    before = TableColumns().fit_transform(table)
+    table.loc[7, "height"] = 1e30
+    columns = TableColumns()
+    after = columns.fit_transform(table)
+    assert 5 < after[7, 0] < 50
+    np.testing.assert_allclose(np.delete(after, 7, axis=0), np.delete(before, 7, axis=0), atol=0.05)
+    np.testing.assert_array_equal(columns.transform(table), after)

@@ -94,7 +94,7 @@ def test_bad_orders(ordinal):
 
 def test_names_of_its_models_are_taken():
     X, grades = graded()
-    with pytest.raises(ValueError, match="must leave the names of ordinal models free, got 'odds': rename it"):
+    with pytest.raises(ValueError, match="must not use the names of the ordinal models, got 'odds': rename it"):
         MAUCStackingClassifier([("odds", LogisticRegression())], ordinal=range(4)).fit(X, grades)
 
 

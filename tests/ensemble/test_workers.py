@@ -37,7 +37,7 @@ def later(seconds=600.0):
 def test_answers_are_those_of_the_tasks_and_errors_come_back(workers):
     workers.shared = 10
     tasks = [(operator.add, (k,)) for k in range(5)] + [(operator.truediv, (0,))]
-    found = sorted(workers.run(tasks, later()), key=lambda answer: answer.place)
+    found = sorted(workers.run(tasks, later()), key=lambda answer: answer.index)
     assert [answer.value for answer in found] == [10, 11, 12, 13, 14, None]
     assert isinstance(found[-1].error, ZeroDivisionError)
     workers.shared = 20
@@ -69,7 +69,7 @@ def _process(_):
 def test_a_task_that_cannot_be_sent_is_an_error_and_other_answers_stay_in_place(workers):
     workers.shared = 1
     tasks = [(operator.add, (lambda: 0,)), *((operator.add, (k,)) for k in range(4))]
-    found = sorted(workers.run(tasks, later()), key=lambda answer: answer.place)
+    found = sorted(workers.run(tasks, later()), key=lambda answer: answer.index)
     assert "lambda" in str(found[0].error)
     assert [answer.value for answer in found[1:]] == [1, 2, 3, 4]
     workers.shared = Unreadable()

@@ -170,6 +170,32 @@ def test_the_log_loss_is_that_of_the_oracle(activation, pairs):
     np.testing.assert_allclose(gradient, differences, atol=1e-8)
 
 
+@pytest.mark.parametrize("log_loss", [0, 0.5])
+@pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
+def test_the_terms_by_odds_are_the_general_ones(pairs, log_loss):
+    X, y, weight, theta = draw(40)
+    weight[0] = 0.0
+    for alpha, scale in ((0.5, 1.0), (0.5, 30.0), (2.0, 5.0)):
+        case = Case("exponential", {"alpha": alpha})
+        options = {"activation": "log_odds", "pairs": pairs, "log_loss": log_loss, "block_elements": 33}
+        objective = build(case, X, y, weight, **options)
+        W, b = objective.split(scale * theta)
+        value, gradient = objective._terms(X @ W.T, b)
+        fast = objective._terms_by_odds(X @ W.T, b, objective.power)
+        assert fast[0] == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(fast[1], gradient, rtol=1e-9, atol=1e-13 * np.abs(gradient).max())
+
+
+def test_odds_beyond_floats_take_the_general_terms():
+    X, y, weight, theta = draw()
+    objective = build(Case("exponential", {"alpha": 0.5}), X, y, weight, activation="log_odds", pairs="ovo", l2=0.0)
+    for scale in (300.0, 3000.0):
+        W, b = objective.split(scale * theta)
+        assert objective._terms_by_odds(X @ W.T, b, 0.5) is None
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert objective(scale * theta)[0] == objective._terms(X @ W.T, b)[0]
+
+
 @activations
 def test_the_log_loss_of_huge_logits(activation):
     """Softmax underflows where the logarithm does not."""

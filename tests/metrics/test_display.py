@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 import mauc
 from mauc.metrics.display import MinorityPairsDisplay, PairwiseAUCDisplay
-from mauc.metrics.display.minority import COLORS, MARKERS
+from mauc.metrics.display.common import COLORS
+from mauc.metrics.display.minority import MARKERS
 from mauc.metrics.inference import mauc_interval
 from mauc.metrics.scores import mauc_score, pairwise_auc
 
@@ -279,16 +280,15 @@ class TestMinorityPairs:
         np.testing.assert_array_equal(display.pairs, [list("ad"), list("ab"), list("bd")])
         assert not np.isnan(display.auc).any()
 
-    @pytest.mark.parametrize("direction", ["both", "each"])
-    def test_intervals_are_those_of_the_pair_alone(self, direction):
+    def test_intervals_are_those_of_the_pair_alone(self):
         """The same as of the whole sample with no weight on other pairs."""
-        y, scores, display = self.display(k=3, direction=direction, level=0.9)
+        y, scores, display = self.display(k=3, level=0.9)
         assert display.low.shape == display.high.shape == display.auc.shape
         place = {name: k for k, name in enumerate(self.names)}
         for (i, j), auc, low, high in zip(display.pairs, display.auc[0], display.low[0], display.high[0], strict=True):
             v = np.zeros((4, 4))
             v[place[i], place[j]] = 1
-            v += v.T if direction == "both" else 0
+            v += v.T
             expected = mauc_interval(y, scores, labels=self.names, pairs=v, level=0.9)
             np.testing.assert_allclose([auc, low, high], [expected.score, expected.low, expected.high], atol=1e-12)
         (bars,) = display.intervals_
@@ -298,28 +298,10 @@ class TestMinorityPairs:
         assert display.ax_.get_xlim()[0] < display.low.min()
         assert self.display(level=None)[2].intervals_ is None
 
-    def test_each_direction_has_a_row(self):
-        y, scores, display = self.display(k=2, direction="each")
-        np.testing.assert_array_equal(display.pairs, [list("ac"), list("ca"), list("cd"), list("dc")])
-        np.testing.assert_array_equal(display.pair_counts, [[6, 3], [3, 6], [3, 20], [20, 3]])
-        matrix = pairwise_auc(y, scores, labels=self.names)
-        np.testing.assert_array_equal(display.auc[0], [matrix[0, 2], matrix[2, 0], matrix[2, 3], matrix[3, 2]])
-        assert texts(display.ax_.get_yticklabels())[:2] == ["a (6) over c (3)", "c (3) over a (6)"]
-        assert display.ax_.get_title() == "AUC of the 2 rarest pairs of classes"
-
     def test_the_whole_set_can_order_the_pairs(self):
         _, _, display = self.display(k=2, class_counts=[60, 4, 30, 5])
         np.testing.assert_array_equal(display.pairs, [list("bd"), list("bc")])
         np.testing.assert_array_equal(display.pair_counts, [[40, 20], [40, 3]])
-
-    def test_low_values_can_be_left_out(self):
-        pairs, sizes = [["a", "b"], ["a", "c"]], [[1, 2], [1, 3]]
-        display = MinorityPairsDisplay([0.9, 0.69], pairs, sizes, low=[0.8, 0.5], high=[1.0, 0.8])
-        display.plot(lines=True, floor=0.7)
-        np.testing.assert_array_equal(display.points_[0].get_xdata(), [0.9, np.nan])
-        assert display.points_[0].get_linestyle() == "-"
-        assert display.ax_.get_xlim()[0] > 0.75
-        assert display.plot().points_[0].get_linestyle() == "None"
 
     def test_several_models_share_the_rows(self):
         y, scores = simulated(self.counts, classes=self.names)
@@ -509,49 +491,6 @@ class TestBoth:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: PairwiseAUCDisplay(np.zeros((2, 3))),
-            "matrix must have the shape (n_classes, n_classes), for two classes or more, got shape (2, 3): "
-            "pass the result of pairwise_auc",
-        ),
-        (lambda: PairwiseAUCDisplay([[np.nan]]), "for two classes or more, got shape (1, 1)"),
-        (lambda: PairwiseAUCDisplay(0.5), "matrix must hold AUCs from 0 to 1, or NaN, got 0.5"),
-        (lambda: PairwiseAUCDisplay([[0, 2], [1, 0]]), "matrix must hold AUCs from 0 to 1, or NaN, got 2.0"),
-        (lambda: PairwiseAUCDisplay("abc"), "matrix must hold AUCs from 0 to 1, or NaN, got str"),
-        (
-            lambda: PairwiseAUCDisplay(np.zeros((2, 2)), display_labels=["a"]),
-            "display_labels must have the shape (2,), got shape (1,): pass one entry per class of matrix",
-        ),
-        (
-            lambda: PairwiseAUCDisplay(np.zeros((2, 2)), counts=[1, 2, 3]),
-            "counts must have the shape (2,), got shape (3,)",
-        ),
-        (
-            lambda: MinorityPairsDisplay(np.zeros((1, 2, 3)), [], []),
-            "auc must have the shape (n_models, k), got shape (1, 2, 3): pass one row per model and one column per",
-        ),
-        (lambda: MinorityPairsDisplay([], [], []), "auc must have the shape (n_models, k), got shape (1, 0)"),
-        (
-            lambda: MinorityPairsDisplay([0.5], ["a", "b"], [[1, 2]]),
-            "pairs must have the shape (1, 2), got shape (2,): pass one row per pair and one column per class",
-        ),
-        (lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [1, 2]), "pair_counts must have the shape (1, 2)"),
-        (
-            lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [[1, 2]], name=["m", "n"]),
-            "name must name 1 models, got ['m', 'n']: pass one name per row of auc",
-        ),
-        (
-            lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [[1, 2]], direction="one"),
-            "direction must be one of 'both', 'each', got 'one'",
-        ),
-        (
-            lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [[1, 2]], low=[0.4]),
-            "low and high must be given together, got one of them: pass both ends, or neither",
-        ),
-        (
-            lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [[1, 2]], low=[0.4, 0.4], high=[0.6]),
-            "low must have the shape of auc, (1, 1), got shape (1, 2)",
-        ),
         (
             lambda: MinorityPairsDisplay.from_predictions([0, 1], [0, 1], class_counts=[5]),
             "class_counts must hold 2 numbers of at least 0, one per column of the scores, got [5]",

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import roc_curve
 from sklearn.model_selection import cross_validate
 
 from mauc import MulticlassROCDisplay, mauc_interval, mauc_score, multiclass_auc_report, pairwise_auc
-from mauc.metrics.curves import ROCCurve, band, found_above, simultaneous_quantile
+from mauc.metrics.curves import ROCCurve, band, simultaneous_quantile
 from mauc.metrics.uncertainty import Interval
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -147,9 +148,9 @@ def test_bands_cover(positives, negatives, lead):
     own = np.arange(positives + negatives) < positives
     point, whole = [], []
     for _ in range(80):
-        true, false = found_above(rng.normal(size=len(own)) + lead * own, own, np.ones(len(own)))
+        fpr, tpr, _ = roc_curve(own, rng.normal(size=len(own)) + lead * own)
         sizes = (Interval(0.0, 0.0, 0.0, 0.0), positives, negatives)
-        curve = ROCCurve("", false / negatives, true / positives, *sizes)
+        curve = ROCCurve("", fpr, tpr, *sizes)
         for found, quantile in ((point, 1.96), (whole, simultaneous_quantile(curve, x, 0.95, draws=100))):
             low, high = band(curve, x, quantile)
             found.append((low <= truth + 1e-9) & (truth <= high + 1e-9))
@@ -162,8 +163,8 @@ def test_bands_cover(positives, negatives, lead):
     [
         ({"pairs": "each"}, "pairs must be one of 'ovo', 'ova', 'ovr', got 'each'"),
         ({"bands": "wide"}, "bands must be one of 'auto', 'pointwise', 'simultaneous', got 'wide'"),
-        ({"classes": ["fir"]}, "classes must name classes of labels, got 'fir': choose from elm, oak, yew"),
-        ({"between": [("fir", "oak")]}, "between must name classes of labels, got 'fir'"),
+        ({"classes": ["fir"]}, "classes must name one of the classes, got 'fir': choose from elm, oak, yew"),
+        ({"between": [("fir", "oak")]}, "between must name one of the classes, got 'fir'"),
         ({"y_pred": ["oak"]}, r"y_pred must have the shape \(202,\), got \(1,\): pass one predicted class"),
         ({"level": 2}, "level must be"),
     ],
@@ -172,8 +173,6 @@ def test_errors(options, message):
     y, scores = simulated()
     with pytest.raises(ValueError, match=f"^{message}"):
         MulticlassROCDisplay.from_predictions(y, scores, **options)
-    with pytest.raises(ValueError, match=r"^curves must hold one ROCCurve or more, got none"):
-        MulticlassROCDisplay([])
 
 
 def test_axes_of_others():
@@ -182,3 +181,9 @@ def test_axes_of_others():
     assert (display.ax_, display.figure_) == (axes, figure)
     assert display.chance_level_ is None
     assert display.lines_[0].get_linewidth() == 3
+
+
+def test_huge_scores_have_curves():
+    y = np.array([0, 0, 1, 1])
+    display = MulticlassROCDisplay.from_predictions(y, np.array([[1.0], [-1.0], [1.0], [1.0]]) * [-1e308, 1e308])
+    assert [curve.auc.score for curve in display.curves] == [0.75, 0.75]

@@ -203,16 +203,6 @@ def test_hold_out_leaves_rare_classes_in_training():
     assert np.bincount(codes[half]).tolist() == [1, 1, 1, 3, 1]
 
 
-def test_warm_start(problem):
-    X, y = problem
-    one = model(max_epochs=3, warm_start=True).fit(X, y)
-    first = one.loss_curve_
-    again = one.fit(X, y).loss_curve_
-    assert again[0] < first[-1] + 0.02 < first[0]
-    one.fit(X[:, :5], y)
-    assert one.n_features_in_ == 5
-
-
 def test_pickle(problem):
     X, y = problem
     fitted = model(loss=nn.CrossEntropyLoss()).fit(X, y)

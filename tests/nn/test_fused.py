@@ -76,6 +76,15 @@ def test_equals_float64(shape, case, activation):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("activation", ["log_odds", "identity"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_exponential_of_scores_without_a_bound(shape, activation):
+    logits, y = draw(*shape)
+    assert_equal(logits, y, surrogate="exponential", alpha=0.5, activation=activation)
+    assert_equal(logits, y, surrogate="exponential", alpha=8.0, activation=activation, log_loss=0.5, log1p=True)
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("n", [200, 6000])
 @pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
 def test_weights_ignored_samples_and_class_counts(surrogate, n):
@@ -213,12 +222,6 @@ def test_raw_scores(case):
     with torch.no_grad():
         logits += 10.0 * torch.arange(33, device="cuda")
     assert_equal(logits, y, surrogate=case.surrogate, **case.options, activation="identity")
-
-
-@pytest.mark.gpu
-def test_more_samples_than_are_compared_with_one_another():
-    logits, y = draw(70_000, 3)
-    assert_equal(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
 
 
 @pytest.mark.gpu

@@ -36,7 +36,11 @@ def compiled(monkeypatch):
 
     def compile_for_hopper(self, *inputs, grid, warmup, **options):
         arguments = dict(zip(self.arg_names, inputs, strict=False)) | options
-        constants = {parameter.name: arguments[parameter.name] for parameter in self.params if parameter.is_constexpr}
+        constants = {
+            parameter.name: arguments[parameter.name]
+            for parameter in self.params
+            if parameter.is_constexpr or arguments[parameter.name] is None
+        }
         kinds = {
             name: "constexpr"
             if name in constants
@@ -63,8 +67,9 @@ LOSSES = {
     "squared": ("squared", {"alpha": 1.0}),
 }
 BILINEAR = ["slopes_of_negatives", "sums_of", "slopes_of_positives", "own_slopes", "gradient_of"]
+SHIFTED = ["extremes", "statistics", "gradient_of"]
 KERNELS = {
-    "hinge": ["first_pass", "group", "rank_in_class", "tabulate", "columns_of", "collect", "gradient_of"],
+    "hinge": ["first_pass", "tabulate", "columns_of", "collect", "gradient_of"],
     "logistic": ["first_pass", *BILINEAR],
     "exponential": ["statistics", "gradient_of"],
 }
@@ -72,26 +77,28 @@ FAMILY = {"q_hinge": "hinge", "generalized_hinge": "hinge", "squared": "exponent
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("activation", ["softmax", "sigmoid", "identity"])
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid", "identity", "log_odds"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 def test_compiles(loss, activation, dtype, compiled):
     name, options = LOSSES[loss]
     family = FAMILY.get(loss, loss)
-    if activation == "identity" and family != "hinge":
-        pytest.skip("raw scores of this loss are left to plain operations")
+    unbounded = activation in ("identity", "log_odds")
+    if unbounded and loss != "exponential" and (activation == "log_odds" or loss not in ("hinge", "q_hinge")):
+        pytest.skip("plain operations compute these scores of this loss")
+    kernels = SHIFTED if unbounded and loss == "exponential" else KERNELS[family]
     y = torch.arange(40) % 5
     weight, counts = torch.ones(40), torch.ones(5)
     for settings in ({}, {"pairs": "ova", "weight": weight, "class_counts": counts, "log_loss": 0.5}):
         logits = torch.zeros(40, 5, dtype=dtype, requires_grad=True)
         pair_loss(logits, y, surrogate=name, **options, activation=activation, **settings).backward()
-    assert compiled == 2 * KERNELS[family]
+    assert compiled == 2 * kernels
     compiled.clear()
     pair_loss(logits.detach(), y, surrogate=name, **options, activation=activation, pairs=torch.ones(5, 5))
     assert bool(compiled) == (family != "exponential")
     compiled.clear()
     wide = torch.zeros(3, 2100, dtype=dtype, requires_grad=True)
     pair_loss(wide, y[:3], surrogate=name, **options, activation=activation, log_loss=0.5).backward()
-    assert compiled == KERNELS[family]
+    assert compiled == kernels
 
 
 def test_compiles_the_count_of_classes(compiled):

@@ -44,9 +44,10 @@ def assert_equal(logits, y, loss, tolerance=3e-6, **settings):
     kind = pairs if isinstance(pairs, str) else "matrix"
     of_loss = Loss(get_surrogate(name, **options), activation, kind, None, settings.get("log_loss", 0.0), False)
     recipe = recipe_for(Batch(logits, y, None, None, None, None if kind != "matrix" else pairs), of_loss)
-    # A closed form of raw scores, or with pair weights of one's own, is left to plain operations.
-    left = name in ("exponential", "squared") and (activation == "identity" or kind == "matrix")
-    assert (type(recipe).__name__ == "Plain") == left
+    # Plain operations compute a closed form with a matrix of pair weights, and some losses of raw scores.
+    plain = name in ("exponential", "squared") and kind == "matrix"
+    plain |= name in ("squared", "generalized_hinge") and activation == "identity"
+    assert (type(recipe).__name__ == "Plain") == plain
     wide = logits.detach().double().requires_grad_()
     exact = pair_loss(wide, y, surrogate=name, **options, **settings)
     got = pair_loss(logits, y, surrogate=name, **options, **settings)
@@ -80,6 +81,35 @@ def test_own_pairs_weights_ignored_samples_and_both_terms(loss):
     assert_equal(logits, y, loss, pairs=torch.rand(5, 5, generator=generator), weight=weight)
     counts = torch.arange(1.0, 6.0)
     assert_equal(logits, y, loss, pairs="ova", weight=weight, class_counts=counts, log_loss=0.5)
+
+
+@pytest.mark.parametrize("activation", ["log_odds", "identity"])
+@pytest.mark.parametrize(("scale", "offset"), [(4.0, 0.0), (1.0, 100.0), (40.0, 0.0)], ids=str)
+def test_exponential_of_scores_without_a_bound(activation, scale, offset):
+    """Exponentials that overflow, columns far from 0, and samples of weight 0 beyond all others."""
+    logits, y, generator = draw(40, 5)
+    y[::6] = -100
+    weight = torch.rand(40, generator=generator)
+    weight[::7] = 0.0
+    with torch.no_grad():
+        logits.mul_(scale).add_(offset * torch.arange(5))
+        logits[::7] *= 10.0
+    settings = {"pairs": "ova", "weight": weight, "class_counts": [1, 2, 3, 4, 50], "activation": activation}
+    gentle = ("exponential", {"alpha": 0.5})
+    assert_equal(logits, y, gentle, 1e-5, **settings, log_loss=0.5, log1p=True)
+    if scale < 40.0:  # else the risk itself overflows
+        assert_equal(logits, y, gentle, 1e-5, pairs="ovo", weight=weight, activation=activation)
+
+
+def test_log_odds_of_two_classes_and_of_many():
+    for n, c in ((40, 2), (7, 70)):
+        logits, y, _ = draw(n, c)
+        assert_equal(logits, y, EXPONENTIAL, pairs="ovo", activation="log_odds")
+
+
+def test_a_steep_exponential():
+    logits, y, _ = draw(40, 5)
+    assert_equal(logits, y, ("exponential", {"alpha": 50.0}), tolerance=1e-5, pairs="ovo")
 
 
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
@@ -129,29 +159,19 @@ def test_scores_one_place_on():
         assert_equal(logits.requires_grad_(), y, HINGE, pairs="ovo")
 
 
-def test_both_ways_to_the_order_agree(monkeypatch):
-    from mauc.nn._triton import ranked
-
-    in_class = ranked.sort_positives
-    logits, y, _ = draw(40, 6, ties=True)
-    y[::7], y[y == 2] = -100, 1
-    within_classes = pair_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
-    monkeypatch.setattr(ranked, "sort_positives", lambda batch, at: in_class(batch, at, many=0))
-    assert pair_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity") == within_classes
-
-
-@pytest.mark.parametrize("loss", [HINGE, LOGISTIC], ids=lambda x: x[0])
+@pytest.mark.parametrize("loss", [HINGE, LOGISTIC, EXPONENTIAL], ids=lambda x: x[0])
 def test_no_pair_and_not_a_number(loss):
     logits, _, _ = draw(20, 5)
     name, options = loss
     for y in (torch.full((20,), 2), torch.full((20,), -100)):
-        value = pair_loss(logits, y, surrogate=name, **options)
-        assert value.item() == 0.0
-        assert not torch.autograd.grad(value, logits)[0].any()
+        for activation in ("softmax", "identity") if loss is not LOGISTIC else ("softmax",):
+            value = pair_loss(logits, y, surrogate=name, **options, activation=activation)
+            assert value.item() == 0.0
+            assert not torch.autograd.grad(value, logits)[0].any()
     y = torch.arange(20) % 4
     with torch.no_grad():
         logits[3, 4] = torch.nan
-    for activation in ("softmax", "sigmoid"):
+    for activation in ("softmax", "sigmoid", *(("log_odds", "identity") if name == "exponential" else ())):
         assert pair_loss(logits, y, surrogate=name, **options, activation=activation).isnan()
     y[3] = -100
     assert pair_loss(logits, y, surrogate=name, **options).isfinite()

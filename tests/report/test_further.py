@@ -10,7 +10,7 @@ from mauc import mauc_interval, pairwise_auc
 from mauc.report import Report, judge
 from mauc.report.class_data import CELLS, class_data
 from mauc.report.collect import gains
-from mauc.report.further import precision_recall, roc
+from mauc.report.further import roc
 from mauc.report.pairs import CURVE_POINTS
 from mauc.report.proportions import mean_of_shares, share
 
@@ -52,9 +52,10 @@ def test_curves_have_the_areas_of_their_numbers(judged):
     for k in range(3):
         false, true = roc(scores[:, k], found.codes, found.counts, k)
         assert np.trapezoid(true, false) == pytest.approx(found.further.classes[k].auc.score)
-        recall, precision = precision_recall(scores[:, k], found.codes, k)
-        assert recall[-1] == 1.0
-        assert precision[-1] == pytest.approx((found.codes == k).mean())
+        recall, precision = (np.array(each) for each in class_data(found, 0)["by_class"][k]["pr"])
+        assert recall[-1] == 1000
+        assert (np.diff(recall) >= 0).all()
+        assert precision[-1] == pytest.approx(1000 * (found.codes == k).mean(), abs=0.5)
     two = judge(y[y != names[1]], scores[y != names[1]][:, [1, 2]], labels=[names[2], names[0]])
     own, column = two.codes == 0, two.headline.scores[:, 0]
     false, true = roc(column, two.codes, two.counts, 0)

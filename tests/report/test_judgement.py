@@ -6,12 +6,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from array_rows import ArrayRows
 
-from mauc import _validation, compare_mauc, mauc_interval, pairwise_auc
+from mauc import Interval, _validation, compare_mauc, mauc_interval, pairwise_auc
 from mauc._kernels import auc
 from mauc.metrics.uncertainty import holm
 from mauc.report import judge, judgement
 from mauc.report.decisions import Guess
+from mauc.report.judgement import judge_rows
 
 
 def test_numbers_are_those_of_the_metrics(scored):
@@ -41,6 +43,16 @@ def test_identical_scores_differ_by_exactly_nothing(scored):
     assert alike.comparison.low < alike.comparison.difference == 0.0, "other scores may differ on other rows"
 
 
+def test_constant_scores_have_no_interval(scored):
+    y, models, _ = scored([10, 60, 25])
+    (scores,) = models.values()
+    constant = np.tile([0.5, 0.3, 0.2], (len(y), 1))
+    found = judge(y, {"a": scores, "b": constant})
+    codes = np.array([found.labels.index(name) for name in y])
+    in_parts = judge_rows({"b": ArrayRows(codes, constant)}, found.labels)
+    assert [model.mauc for model in (found.models[1], in_parts.headline)] == [Interval(0.5, 0.5, 0.5, 0.0)] * 2
+
+
 def test_pairs_are_listed_by_rarity_and_by_what_their_intervals_show(scored):
     y, models, _ = scored([40, 5, 9, 3, 1, 22])
     found = judge(y, models)
@@ -67,7 +79,7 @@ def test_a_class_of_one_row_is_not_the_worst_for_that():
     assert min(pair.interval.score for pair in found.worst[1:]) == 0.0
 
 
-def testholm():
+def test_holm():
     np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
     np.testing.assert_allclose(holm(np.array([0.6, np.nan, 0.01])), [0.6, np.nan, 0.02])
     assert len(holm(np.array([]))) == 0

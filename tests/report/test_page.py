@@ -85,6 +85,7 @@ def test_importance_over_all_pairs_and_of_one(scored):
     found = [
         Importance("<b>soil", None, 0.1, 0.05, 0.15, 0.02),
         Importance("height", None, 0.2, 0.1, 0.3, 0.05),
+        Importance("unused", None, 0.0, 0.0, 0.0, 0.0),
         Importance("height", ("oak", "elm"), -0.01, -0.03, 0.01, 0.01),
     ]
     page = page_of(y, models, importance=found, how_shuffled="each column shuffled twice")
@@ -94,6 +95,7 @@ def test_importance_over_all_pairs_and_of_one(scored):
     assert '<rect width="100.0" height="10"/>' in page.split('id="importance"')[1]
     assert "To tell oak from elm" in page
     assert "−0.0100" in page
+    assert "0 to 0<" not in page
     assert "Here: each column shuffled twice." in page
     assert "Permutation importance (MAUC drop)" in page
     assert "Permutation importance" not in page_of(y, models)
@@ -110,6 +112,12 @@ def test_identical_models_read_so(scored):
     page = page_of(y, {"a": scores, "b": scores.copy()})
     assert "identical scores" in page
     assert "0.0000" not in page
+
+
+def test_constant_scores_have_no_interval(scored):
+    y, models, _ = scored([60, 20, 5])
+    page = page_of(y, {**models, "constant": np.ones((len(y), 3))})
+    assert "0.500 to 0.500<" not in page
 
 
 def test_numbers_as_people_read_them():

@@ -15,7 +15,7 @@ import mauc
 from mauc import fit_table, mauc_score
 from mauc._tables.model_file import read_model
 from mauc.ensemble import default_estimators
-from mauc.ensemble.fitting import Here
+from mauc.ensemble.fitting import InProcess
 from mauc.ensemble.planner import Member, StackPlan
 from mauc.ensemble.workers import Workers
 
@@ -30,7 +30,7 @@ def planned(monkeypatch):
             return StackPlan(tuple(Member(name, models[name], size.rows) for name in [*names, *more]), n_folds)
 
         monkeypatch.setattr("mauc.ensemble.classifier.plan_members", plan)
-        monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: Here(None))
+        monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: InProcess(None))
 
     return choose
 
@@ -138,6 +138,28 @@ def test_thousands_of_classes_within_five_seconds_give_a_model():
     fitted = fit_table(table.assign(price=price), "price", time_limit=5.0, importance=False)
     assert fitted.predict_proba(table.head(3)).shape == (3, 4_000)
     assert np.isfinite(fitted.leaderboard()["mauc"]).all()
+
+
+def test_a_few_seconds_encode_texts_by_their_order(tmp_path):
+    """Character n-grams of long texts take seconds, and no child process can be ended before it has started."""
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 3, 6_000)
+    table = pd.DataFrame(
+        {
+            "text": [f"{'abc'[k]} {rng.integers(10**9)} " + "word " * 50 for k in code],
+            "day": pd.date_range("2020-01-01", periods=6_000).astype(str),
+            "kind": np.array(["elm", "fir", "oak"])[code],
+        }
+    )
+    fitted = fit_table(table, "kind", time_limit=5.0, importance=False)
+    assert "texts and dates were not encoded in time: only their alphabetical order is used" in fitted.cut
+    assert fitted.leaderboard()["mauc"].iloc[0] > 0.9
+    scores = fitted.predict_proba(table.head(50))
+    loaded = read_model(fitted.save(tmp_path / "m.skops"))
+    np.testing.assert_array_equal(loaded.scores(table.drop(columns="kind").head(50)), scores)
+    for option in ({"cv": 3}, {"refit": True}):
+        with pytest.raises(mauc._tables.errors.Usage, match="--time-limit 5 is enough for one training, and --"):
+            fit_table(table, "kind", time_limit=5.0, **option)
 
 
 def test_pandas_is_needed_for_fit_table_alone():

@@ -21,10 +21,9 @@ from mauc._tables.flags import (
     flag_columns,
     flag_duplicates,
     flag_leaks,
-    flag_splits,
     flag_times,
-    flagged_columns,
 )
+from mauc._tables.saved_scores import cell_hashes
 from mauc.metrics import mauc_importance
 from mauc.model_selection import some_of_each
 
@@ -60,7 +59,7 @@ def test_each_kind_is_found_and_honest_columns_are_not(iris):
     table = table.assign(**{name: values for name, (_, values) in odd.items()}, **fine)
     found = flag_columns(table, labels, "species")
     assert {d.column: d.kind for d in found} == {name: kind for name, (kind, _) in odd.items()}
-    assert flagged_columns(found) == list(odd)
+    assert [flag.column for flag in found] == list(odd)
     alone = {d.column: d.mauc for d in found}
     assert alone["Id"] > 0.97
     assert alone["copy"] == alone["leak"] == 1.0
@@ -89,15 +88,15 @@ def test_class_labels_one_row_and_tiny_tables():
 
 def test_rows_in_both_parts():
     table = pd.DataFrame({"x": [1.0, 2.0, 1.0, np.nan, np.nan, 7.0], "s": ["a", "b", "a", None, None, "c"]})
-    (found,) = flag_duplicates(table, np.array([0, 1, 3]), np.array([2, 4, 5]))
+    (found,) = flag_duplicates(cell_hashes(table), np.array([0, 1, 3]), np.array([2, 4, 5]))
     assert (found.kind, found.column) == ("rows", None)
     assert found.text.startswith("2 test rows duplicate training rows (66.7 % of the test rows): drop duplicates")
-    assert flag_duplicates(table, np.array([0, 2]), np.array([1, 3])) == []
+    assert flag_duplicates(cell_hashes(table), np.array([0, 2]), np.array([1, 3])) == []
     counted = table.assign(Id=range(6))
-    assert flag_duplicates(counted, np.array([0, 1, 3]), np.array([2, 4, 5])) == []
-    (found,) = flag_duplicates(counted, np.array([0, 1, 3]), np.array([2, 4, 5]), ignore=["Id"])
+    assert flag_duplicates(cell_hashes(counted), np.array([0, 1, 3]), np.array([2, 4, 5])) == []
+    (found,) = flag_duplicates(cell_hashes(counted), np.array([0, 1, 3]), np.array([2, 4, 5]), ignore=["Id"])
     assert "2 test rows duplicate training rows in all columns that are not flagged (66.7 %" in found.text
-    (one,) = flag_duplicates(table, np.array([0, 1]), np.array([2, 5]))
+    (one,) = flag_duplicates(cell_hashes(table), np.array([0, 1]), np.array([2, 5]))
     assert one.text.startswith("1 test row duplicates a training row (50.0 %")
 
 
@@ -149,7 +148,7 @@ def flags_after(table, labels, target="y", *, scored=True):
     importance = mauc_importance(model, numbers.iloc[test], labels[test], n_repeats=1)
     scorer = fit_and_score if scored else no_time
     leaks = flag_leaks(table, labels, train, test, target, score, importance, scorer)
-    return leaks + flag_splits(table, labels, train, test, scorer)
+    return leaks + flag_codes(table, labels, train, test, scorer) + flag_times(table, labels, scorer)
 
 
 def taxis(n=1500):

@@ -197,7 +197,6 @@ POINTER = as_dict(data=as_tuple(as_json(64), as_json(False)), shape=as_tuple(as_
             "ToDatetime.output_dtype_",
         ),
         (as_object(ZONED, tz=as_json("dateutil//etc/passwd"), unit=as_json("ns")), "DatetimeTZDtype.tz"),
-        (as_object("skrub._apply_to_each_col.ApplyToEachCol", rename_columns=as_json("{:>999999999}")), "rename_col"),
         (node("ObjectNode", "sklearn.pipeline.Pipeline", content=as_json({"memory": "/tmp"})), "that are no dict"),
         (
             node(
@@ -237,9 +236,6 @@ def test_a_node_that_stands_for_another(forge, refused):
         node("NdArrayNode", "numpy.ndarray", type="numpy", file="../secret.npy"),
         node("NdArrayNode", "numpy.ndarray", type="numpy", file="/etc/passwd"),
         node("NdArrayNode", "numpy.ndarray", type="numpy", file="schema.json"),
-        node(
-            "FunctionNode", "skrub._dataframe._common.is_numeric", content={"module_path": "os", "function": "system"}
-        ),
         node("DictNode", "builtins.dict", content=as_dict(), key_types=as_json(None), more=1),
         {"__loader__": "JsonNode", "content": "1"},
         7,
@@ -396,6 +392,8 @@ def every_kind_of_column(n=120):
             "day": pd.date_range("2021-01-01", periods=n).astype(str),
             "zone": pd.date_range("2021-01-01", periods=n, freq="37min", tz="Etc/GMT-3").astype(str),
             "text": [f"{colours[k % 6]} {trees[k % 36 // 6]} {k}" for k in rng.integers(0, 72, n)],
+            "written": [f"{k}.5" for k in range(n)],
+            "time": pd.to_timedelta(np.arange(n), unit="s"),
             "empty": np.nan,
         }
     )
@@ -408,8 +406,9 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
 
     from mauc.ensemble import planner
     from mauc.ensemble.combination import mean_or_best
-    from mauc.ensemble.fitting import Here
+    from mauc.ensemble.fitting import InProcess
     from mauc.ensemble.tree_columns import TreeColumns
+    from mauc.ensemble.workers import Workers
 
     def planned(size, effort, seed, order, layout):
         members = planner.plan_members(size, effort, seed, order, layout).members
@@ -423,10 +422,13 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Here(None))
+    monkeypatch.setattr(
+        "mauc.ensemble.workers.Workers",
+        lambda n_workers=None, on_stop=None: Workers(0) if n_workers == 0 else InProcess(None),
+    )
     # All have a say, so that all are written.
     monkeypatch.setattr(
-        "mauc.ensemble.classifier._learn", lambda _, data, risk, pairs, random_state: mean_or_best(data, pairs)
+        "mauc.ensemble.classifier._learn", lambda _, data, pairs, random_state: mean_or_best(data, pairs)
     )
     monkeypatch.setattr("mauc.ensemble.combination.OutOfFold.best_model", lambda *_: 0)
     table, code = every_kind_of_column()
@@ -436,6 +438,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
         "search": (numbers, 4, ["--l2", "0.01"]),
         "two classes": (numbers, 2, []),
         "grades": (table, 4, []),
+        "few seconds": (table, 4, ["--time-limit", "5"]),
     }
     quick = ["--no-importance", "--no-report", "--quiet"]
     seen = set()

@@ -11,11 +11,12 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc._tables.columns import column_kinds, describe_kinds
+from mauc._tables.columns import describe_columns
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.flags import flag_columns, flagged_columns
+from mauc._tables.flags import flag_columns
 from mauc._tables.read import class_labels, drop_duplicates, get_column, nearest, read_table
 from mauc._tables.text import Reading
+from mauc.ensemble import TableColumns
 
 FRAME = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]})
 
@@ -68,7 +69,7 @@ def test_decimals_are_numbers(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     read, text = (read_table(tmp_path / name) for name in ("t.parquet", "t.csv"))
     pd.testing.assert_frame_equal(read, text)
-    assert flagged_columns(flag_columns(read[["price", "count"]], frame["kind"].to_numpy(), "kind")) == [], "no code"
+    assert flag_columns(read[["price", "count"]], frame["kind"].to_numpy(), "kind") == [], "no code"
     assert class_labels(read["count"], "count", tmp_path).tolist() == [str(c) for c in cents]
 
 
@@ -255,24 +256,18 @@ def test_repeated_rows_are_taken_once(tmp_path):
 
 
 def test_kinds_of_columns():
+    pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+    n = 60
     table = pd.DataFrame(
         {
-            "number": [1.0, None, 3.0],
-            "yes": pd.Series([True, None, False], dtype=object),
-            "price": pd.Series([Decimal("1.5"), None, Decimal("2")], dtype=object),
-            "soil": pd.Categorical(["sand", "clay", None]),
-            "day": ["2021-01-01", None, "2021-05-01"],
-            "moment": pd.date_range("2021-01-01", periods=3),
-            "empty": pd.Series([None, None, None], dtype=object),
+            **{f"x{k}": np.arange(n) * 0.5 for k in range(6)},
+            "soil": ["sand", "clay"] * (n // 2),
+            "plot": ["a1", "b2", "c3"] * (n // 3),
+            "day": pd.date_range("2021-01-01", periods=n).astype(str),
+            "note": [f"leaf {k} of a tree" for k in range(n)],
+            "written": [f"{k}.5" for k in range(n)],
+            "empty": pd.Series([None] * n, dtype=object),
         }
     )
-    kinds = column_kinds(table)
-    assert list(kinds.values()) == ["number", "number", "number", "category", "date", "date", "category"]
-    words = pd.DataFrame({"note": [f"leaf {k} of a tree" for k in range(50)]})
-    assert column_kinds(words) == {"note": "text"}
-    assert column_kinds(words, most_categories=50) == {"note": "category"}
-
-
-def test_kinds_in_words():
-    kinds = {f"x{k}": "number" for k in range(6)} | {"day": "date"}
-    assert describe_kinds(kinds) == "7: 6 numbers (x0, x1, x2, x3, …), 1 date (day)"
+    expected = "11: 7 numbers (x0, x1, x2, x3, …), 2 categories (soil, plot), 1 date (day), 1 text (note)"
+    assert describe_columns(TableColumns().fit(table)) == expected

@@ -16,6 +16,7 @@ from mauc._tables.model_file import SCHEMA
 from mauc._tables.read import read_table
 from mauc._tables.saved_scores import (
     SavedScores,
+    cell_hashes,
     check_same_table,
     column_digests,
     common_rows,
@@ -33,13 +34,23 @@ LABELS = np.repeat(["oak", "elm", "yew"], 4)
 TABLE = pd.DataFrame({"x": np.arange(12.0), "soil": ["a", None] * 6})
 
 
+def hashes_of(table):
+    return row_hashes(cell_hashes(table))
+
+
+def digests_of(table):
+    return column_digests(cell_hashes(table))
+
+
+def trained_hashes(table, **most):
+    return training_hashes(hashes_of(table), **most)
+
+
 @pytest.fixture
 def saved():
     rows = np.arange(0, 12, 2)
     repeats = [np.random.default_rng(k).random((6, 3)) for k in range(2)]
-    return SavedScores(
-        "a model", "y", "folds", 12, rows, LABELS[rows], np.unique(LABELS), repeats, column_digests(TABLE)
-    )
+    return SavedScores("a model", "y", "folds", 12, rows, LABELS[rows], np.unique(LABELS), repeats, digests_of(TABLE))
 
 
 def write_archive(path, content):
@@ -91,7 +102,7 @@ def test_files_that_do_not_belong(saved, model):
 def test_tables_that_differ_are_refused(saved):
     names = ("a", "b")
     check_same_table(saved, replace(saved, columns={"x": saved.columns["x"], "new": "1"}), names)
-    changed = column_digests(TABLE.assign(x=TABLE["x"].to_numpy()[::-1]))
+    changed = digests_of(TABLE.assign(x=TABLE["x"].to_numpy()[::-1]))
     for other, words in (
         (replace(saved, columns=changed), "column 'x' differs between the tables of a and b"),
         (replace(saved, n_rows=13), "the table of a has 12 rows and that of b 13"),
@@ -117,8 +128,8 @@ def test_common_rows(saved):
 
 
 def test_a_fingerprint_is_of_the_values_in_their_order():
-    assert column_digests(TABLE) == column_digests(TABLE.copy())
-    assert column_digests(TABLE)["soil"] != column_digests(TABLE.iloc[::-1])["soil"]
+    assert digests_of(TABLE) == digests_of(TABLE.copy())
+    assert digests_of(TABLE)["soil"] != digests_of(TABLE.iloc[::-1])["soil"]
 
 
 @pytest.fixture
@@ -140,7 +151,9 @@ def table():
 
 
 def known_rows(table, hashes, columns=None):
-    return estimate_trained(int(were_trained_on(table, hashes, columns).sum()), len(table), hashes)
+    return estimate_trained(
+        int(were_trained_on(table if columns is None else table[columns], hashes).sum()), len(table), hashes
+    )
 
 
 def test_csv_and_parquet_give_the_same_rows(table, tmp_path):
@@ -148,26 +161,26 @@ def test_csv_and_parquet_give_the_same_rows(table, tmp_path):
     table.to_csv(tmp_path / "t.csv", index=False)
     table.to_parquet(tmp_path / "t.parquet")
     from_csv, from_parquet = (read_table(tmp_path / name) for name in ("t.csv", "t.parquet"))
-    np.testing.assert_array_equal(row_hashes(from_csv), row_hashes(from_parquet))
-    assert len(np.unique(row_hashes(from_csv))) == len(table)
-    assert column_digests(from_csv) == column_digests(from_parquet)
-    hashes = training_hashes(from_parquet.iloc[:200])
+    np.testing.assert_array_equal(hashes_of(from_csv), hashes_of(from_parquet))
+    assert len(np.unique(hashes_of(from_csv))) == len(table)
+    assert digests_of(from_csv) == digests_of(from_parquet)
+    hashes = trained_hashes(from_parquet.iloc[:200])
     assert known_rows(from_csv, hashes) == (200, True)
     assert np.flatnonzero(were_trained_on(from_csv, hashes)).tolist() == list(range(200))
 
 
 def test_date_order_rows_and_columns_does_not_matter_and_values_do(table):
-    hashes = row_hashes(table)
+    hashes = hashes_of(table)
     turned = table.iloc[::-1, ::-1].reset_index(drop=True)
-    np.testing.assert_array_equal(row_hashes(turned), hashes[::-1])
-    np.testing.assert_array_equal(training_hashes(turned), training_hashes(table))
-    assert known_rows(table.assign(more=1.0), training_hashes(table), list(table.columns)) == (300, True)
+    np.testing.assert_array_equal(hashes_of(turned), hashes[::-1])
+    np.testing.assert_array_equal(trained_hashes(turned), trained_hashes(table))
+    assert known_rows(table.assign(more=1.0), trained_hashes(table), list(table.columns)) == (300, True)
     for name, value in {"exact": 0.25, "soil": "loam", "note": "", "gaps": 0.5, "yes": None}.items():
         changed = table.astype({name: object})
         changed.loc[3, name] = value
-        assert np.flatnonzero(row_hashes(changed) != hashes).tolist() == [3], name
+        assert np.flatnonzero(hashes_of(changed) != hashes).tolist() == [3], name
     swapped = table.rename(columns={"gaps": "whole", "whole": "gaps"})
-    assert known_rows(swapped, training_hashes(table)) == (0, True), "the same value in another column is no match"
+    assert known_rows(swapped, trained_hashes(table)) == (0, True), "the same value in another column is no match"
 
 
 def test_a_slip_in_one_cell_leaves_the_other_rows_alone(table):
@@ -175,20 +188,20 @@ def test_a_slip_in_one_cell_leaves_the_other_rows_alone(table):
     text = table[["whole"]].to_csv(index=False).replace(str(table["whole"][5]), "unknown")
     slipped = pd.read_csv(io.StringIO(text))
     assert slipped["whole"].dtype.kind == "O"
-    assert np.flatnonzero(row_hashes(slipped) != row_hashes(table[["whole"]])).tolist() == [5]
+    assert np.flatnonzero(hashes_of(slipped) != hashes_of(table[["whole"]])).tolist() == [5]
 
 
 def test_missing_values_and_zeros_have_one_hash():
     for values in ([np.nan, None, pd.NA], [0.0, -0.0, False], [7, 7.0, "7"]):
-        assert len(np.unique(row_hashes(pd.DataFrame({"x": pd.Series(values, dtype=object)})))) == 1
+        assert len(np.unique(hashes_of(pd.DataFrame({"x": pd.Series(values, dtype=object)})))) == 1
     last_digit = np.nextafter(0.1, 1.0)
-    assert len(np.unique(row_hashes(pd.DataFrame({"x": [0.1, last_digit]})))) == 1
-    assert len(np.unique(row_hashes(pd.DataFrame({"x": 1e9 + np.arange(1000) / 10})))) == 1000
+    assert len(np.unique(hashes_of(pd.DataFrame({"x": [0.1, last_digit]})))) == 1
+    assert len(np.unique(hashes_of(pd.DataFrame({"x": 1e9 + np.arange(1000) / 10})))) == 1000
 
 
 def test_the_saved_hashes_are_bounded_and_still_estimate():
     table = pd.DataFrame({"x": np.arange(20_000.0)})
-    hashes = training_hashes(table, most=2_000)
+    hashes = trained_hashes(table, most=2_000)
     assert len(hashes) < 2_300
     n_known, exact = known_rows(pd.DataFrame({"x": np.arange(10_000.0, 40_000.0)}), hashes)
     assert not exact

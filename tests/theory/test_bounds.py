@@ -9,6 +9,7 @@ import pytest
 from scipy.special import softmax
 
 from experiments import datasets
+from experiments.theory import theorem_7
 from mauc import MAUCClassifier, SurrogateRisk
 from mauc.theory import bounds, rademacher
 from mauc.theory.bounds.theorems import SOFTMAX_SLOPE
@@ -44,34 +45,13 @@ def test_abstract_is_the_formula():
     assert found.total == found.empirical_risk + found.complexity + found.concentration
     assert found.total == sum(found.terms.values())
     assert found.gap == pytest.approx(found.total - 0.2)
-    other = bounds.abstract(0.2, COUNTS, 0.7, bound=2.5, delta=0.01, c1=2.0, c2=1.0)
-    assert other.complexity == pytest.approx(found.complexity / 2)
-    assert other.concentration == pytest.approx(found.concentration / (5 * math.sqrt(2)))
-
-
-@pytest.mark.parametrize("p", [2.0, 1.5, 1.01])
-def test_linear_is_the_formula_of_the_specification(p):
-    found = bounds.linear(0.1, COUNTS, **LINEAR, p=p, delta=0.1, sharp=False)
-    rho = [n / 1000 for n in COUNTS]
-    chi = math.sqrt(sum(1 / (a * b) for i, a in enumerate(rho) for j, b in enumerate(rho) if i != j))
-    dual = p / (p - 1)
-    complexity = 4 * 1.5 * 0.8 * 2.0 / (3 - 1) * math.sqrt(2 * (dual - 1) / 3) * chi
-    noise = 5 * 3.0 / 3 * math.sqrt(2 * math.log(2 / 0.1)) * xi_of(COUNTS)
-    assert found.total == pytest.approx(0.1 + (complexity + noise) / math.sqrt(1000), rel=1e-12)
-
-
-def test_linear_is_the_abstract_bound_with_its_lemma():
-    lemma = rademacher.linear_bound(COUNTS, gamma=2.0, radius=1.5, lipschitz=0.8)
-    assert bounds.linear(0.1, COUNTS, **LINEAR, sharp=False).total == pytest.approx(
-        bounds.abstract(0.1, COUNTS, lemma, bound=3.0).total, rel=1e-12
-    )
 
 
 def test_more_samples_never_loosen_the_bound():
     """Also of the class that is frequent already, where the printed form grows."""
     sizes = [(500 * 10**k, 300, 200) for k in range(4)]
     ours = [bounds.linear(0.1, n, **LINEAR) for n in sizes]
-    printed = [bounds.linear(0.1, n, **LINEAR, sharp=False) for n in sizes]
+    printed = [theorem_7(0.1, n, **LINEAR) for n in sizes]
     assert [b.complexity for b in ours] == pytest.approx([ours[0].complexity] * 4)
     assert all(a.total >= b.total for a, b in pairwise(ours))
     assert all(a.complexity < b.complexity for a, b in pairwise(printed))
@@ -81,7 +61,7 @@ def test_only_the_risk_strays_where_the_complexity_is_fixed():
     """2B/C in place of 10B/C: one sample of class i moves the risk by at most 2B / (C n_i)."""
     ours = bounds.linear(0.1, COUNTS, **LINEAR).concentration
     assert ours == pytest.approx(2 * 3.0 / 3 * xi_of(COUNTS) * math.sqrt(math.log(2 / 0.05) / (2 * 1000)))
-    assert bounds.linear(0.1, COUNTS, **LINEAR, sharp=False).concentration == pytest.approx(5 * ours)
+    assert theorem_7(0.1, COUNTS, **LINEAR).concentration == pytest.approx(5 * ours)
     for build, options in ((bounds.dnn, DNN), (bounds.cnn, CNN)):
         assert build(0.1, COUNTS, **options).concentration == pytest.approx(
             ours * build(0.1, COUNTS, **options).range / 3
@@ -95,17 +75,17 @@ def test_linear_activations():
     assert bounds.linear(0.1, COUNTS, **LINEAR, activation="log_odds").complexity == pytest.approx(plain * 6)
 
 
-def test_sharp_linear():
+def test_linear_is_its_formula():
     rng = np.random.default_rng(0)
     for _ in range(100):
         counts = rng.integers(1, 400, rng.integers(2, 8))
-        sharp, plain = (bounds.linear(0.1, counts, **LINEAR, sharp=s).complexity for s in (True, False))
+        found = bounds.linear(0.1, counts, **LINEAR).complexity
         pairs = sum(1 / math.sqrt(min(a, b)) for i, a in enumerate(counts) for j, b in enumerate(counts) if i != j)
         C = len(counts)
-        assert sharp == pytest.approx(4 * 1.5 * 0.8 * 2.0 / (C * (C - 1)) * pairs, rel=1e-12)
-        assert sharp <= plain * (1 + 1e-12)
+        assert found == pytest.approx(4 * 1.5 * 0.8 * 2.0 / (C * (C - 1)) * pairs, rel=1e-12)
+        assert found <= theorem_7(0.1, counts, **LINEAR).complexity * (1 + 1e-12)
         more = counts + (np.arange(C) == counts.argmax()) * 1000
-        assert bounds.linear(0.1, more, **LINEAR, sharp=True).complexity <= sharp * (1 + 1e-12)
+        assert bounds.linear(0.1, more, **LINEAR).complexity <= found * (1 + 1e-12)
 
 
 def test_dnn_is_its_formula():
@@ -207,8 +187,7 @@ def test_the_linear_bound_holds_in_simulation(counts):
         W = model.coef_ * min(1.0, gamma / np.linalg.norm(model.coef_, axis=1).max())
         empirical, true = risk.value(y, X @ W.T), risk.value(y_test, X_test @ W.T)
         options = {"gamma": gamma, "radius": 1.0, "lipschitz": constants.lipschitz, "bound": constants.bound}
-        for sharp in (False, True):
-            assert true <= bounds.linear(empirical, counts, **options, sharp=sharp).total
+        assert true <= bounds.linear(empirical, counts, **options).total
         gaps.append(true - empirical)
     assert np.mean(gaps) > 0, "there is something to bound"
 
@@ -226,10 +205,9 @@ def test_the_complexity_bounds_the_expected_largest_gap():
         v = (3 * moved - moved.sum(axis=0)) / 6
         largest.append(gamma * np.linalg.norm(v, axis=1).sum())
     radius = np.linalg.norm(np.abs(means) + 0.4, axis=1).max()
-    plain = bounds.linear(0.0, counts, gamma=gamma, radius=radius, bound=2 * gamma * radius, sharp=False)
-    sharp = bounds.linear(0.0, counts, gamma=gamma, radius=radius, bound=2 * gamma * radius)
-    assert np.mean(largest) < sharp.complexity < plain.complexity
-    assert np.quantile(largest, 0.95) < sharp.gap
+    found = bounds.linear(0.0, counts, gamma=gamma, radius=radius, bound=2 * gamma * radius)
+    assert np.mean(largest) < found.complexity
+    assert np.quantile(largest, 0.95) < found.gap
 
 
 @pytest.mark.slow
@@ -262,9 +240,7 @@ def test_the_complexity_bounds_the_largest_gap_that_ascent_finds(name, activatio
                 W = W + gamma * slope / np.linalg.norm(slope) / (1 + 0.2 * step)
         largest.append(best)
     constants = bounds.surrogate_constants(name, radius=2 * gamma if activation == "identity" else 1.0)
-    found = bounds.linear(
-        0.0, counts, gamma=gamma, radius=1.0, lipschitz=constants.lipschitz, sharp=True, activation=activation
-    )
+    found = bounds.linear(0.0, counts, gamma=gamma, radius=1.0, lipschitz=constants.lipschitz, activation=activation)
     assert 0 < np.mean(largest) < found.complexity
 
 

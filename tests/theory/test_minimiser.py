@@ -8,7 +8,7 @@ from scipy.optimize import linprog, minimize
 from scipy.special import softmax
 
 from mauc.log_loss import prior_ratios
-from mauc.surrogates import get_surrogate
+from mauc.surrogates import CustomSurrogate, get_surrogate
 from mauc.theory import (
     bayes_scores,
     consistency_report,
@@ -111,11 +111,11 @@ def test_the_alpha_is_sharp(name, wide):
 
 
 def test_alpha_of_one_problem():
-    ratios, weights = [0.3, 0.8, 1.0, 4.0], [1, 2, 3, 1]
+    ratios = [0.3, 0.8, 1.0, 4.0]
     for name, options in (("q_hinge", {"q": 3.0}), ("generalized_hinge", {"epsilon": 0.2}), ("squared", {})):
         assert smallest_alpha(name, ratios, **options) == 0.0
-        most = largest_alpha(name, ratios, weights=weights, **options)
-        both = likelihoods(ratios, weights)
+        most = largest_alpha(name, ratios, **options)
+        both = likelihoods(ratios)
         assert risk_minimiser(name, both, alpha=most, **options).spread == pytest.approx(1.0, abs=1e-6)
     assert smallest_alpha("logistic", ratios) == pytest.approx(math.log(4.0 / 0.3), rel=1e-6)
     assert largest_alpha("logistic", ratios) == math.inf
@@ -173,7 +173,8 @@ def test_reports_on_the_unit_interval(scores):
         assert not report.counterexample.optimal
         assert f"{scores} scores: not consistent" in str(report)
     assert consistency_report("exponential", scores, ratio=7.0).consistent
-    assert consistency_report(lambda t: np.exp(-t), scores, ratio=7.0).consistent is None
+    own = CustomSurrogate(lambda t: np.exp(-t), lambda t: -np.exp(-t))
+    assert consistency_report(own, scores, ratio=7.0).consistent is None
     assert consistency_report("logistic", scores, approximation="bernstein", degree=1).consistent is False
 
 
@@ -318,8 +319,6 @@ def test_bad_arguments():
         largest_alpha("squared", [1.0, -2.0])
     with pytest.raises(ValueError, match="weights must be positive, one for each ratio"):
         likelihoods([1.0, 2.0], [1.0])
-    with pytest.raises(ValueError, match="weights must come with the ratios of the points, got it with one number"):
-        smallest_alpha("squared", 3.0, weights=[1.0])
     with pytest.raises(
         ValueError, match="surrogate must have an alpha, got 'distance_weighted': ask consistency_report"
     ):

@@ -71,7 +71,7 @@ def test_off_line(tmp_path, monkeypatch):
         raise urllib.error.URLError("no route")
 
     monkeypatch.setattr(sklearn_datasets, "fetch_kddcup99", fetch)
-    message = r"kddcup99 needs the file .*percent.gz, which is not there, and the download .*no route.*: try again"
+    message = r"kddcup99 needs the file .*percent.gz, which was not found, and the download .*no route.*: try again"
     with pytest.raises(ConnectionError, match=message) as caught:
         datasets.load("kddcup99", tmp_path)
     assert caught.value.__suppress_context__

@@ -177,8 +177,10 @@ def test_off_line(tmp_path, monkeypatch, error):
     with pytest.raises(ConnectionError) as caught:
         datasets.load("ecoli", tmp_path)
     message = str(caught.value)
-    assert message.startswith(f"ecoli needs the file {tmp_path / 'traditional' / 'ecoli.npz'}, which is not there, and")
-    assert f"OpenML's data set 39 did not come ({str(error) or type(error).__name__}): try again on line, or" in message
+    assert message.startswith(
+        f"ecoli needs the file {tmp_path / 'traditional' / 'ecoli.npz'}, which was not found, and"
+    )
+    assert f"OpenML's data set 39 did not come ({str(error) or type(error).__name__}): try again online, or" in message
     assert caught.value.__suppress_context__
 
 
@@ -192,5 +194,5 @@ def test_off_line(tmp_path, monkeypatch, error):
     ],
 )
 def test_sets_that_only_the_file_has(tmp_path, name, reason):
-    with pytest.raises(FileNotFoundError, match=f"{name}.npz, which is not there, and {reason}: put the file there"):
+    with pytest.raises(FileNotFoundError, match=f"{name}.npz, which was not found, and {reason}: put the file there"):
         datasets.load(name, tmp_path)

@@ -149,13 +149,13 @@ def test_results_are_computed_once_and_then_reported(tmp_path, capsys, undrawn):
     arguments = ["deep", "--dataset", "simulated-small", "--quick", "--device", "cpu", "--out", str(tmp_path)]
     main([*arguments, "--no-report", "--method", "CE", "--method", REFERENCE, "--seeds", "1"])
     out = capsys.readouterr().err
-    assert "3 fits, 0 of them there already" in out
+    assert "3 fits, 0 already computed" in out
     assert "3 of 3 in" in out
     tuned = [*arguments, "--method", "CE", "--tuned", "--settings", "2", "--tuning-seeds", "1", "--seeds", "2"]
     main([*tuned, "--no-report"])
     assert "1 of 1 in" in capsys.readouterr().err
     main([*arguments, "--no-report", "--method", "CE", "--seeds", "1", "--minutes", "0"])
-    assert "2 fits, 2 of them there already" in capsys.readouterr().err
+    assert "2 fits, 2 already computed" in capsys.readouterr().err
     stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
     main(tuned)
     assert "deep-simulated-small-tuned-quick.md" in capsys.readouterr().out

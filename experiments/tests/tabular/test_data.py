@@ -7,14 +7,7 @@ from sklearn.utils import Bunch
 from experiments import datasets
 from experiments.datasets.images import IMAGES
 from experiments.tabular import data as tabular_data
-from experiments.tabular.data import (
-    DEVELOPMENT,
-    QUICK_SETS,
-    SETS,
-    check_unchanged,
-    load_set,
-    set_names,
-)
+from experiments.tabular.data import DEVELOPMENT, QUICK_SETS, SETS, load_set, set_names
 
 
 def test_set_names(tmp_path):
@@ -46,19 +39,6 @@ def test_a_table_keeps_all_its_rows(tmp_path):
     y = np.repeat(["a", "b", "c"], [700, 300, 3])
     (tmp_path / "large.csv").write_text("\n".join(["x,class", *(f"{k},{c}" for k, c in enumerate(y))]))
     np.testing.assert_array_equal(np.bincount(load_set("large", None, str(tmp_path))[1]), [700, 300, 3])
-
-
-def test_a_changed_table_is_refused(tmp_path):
-    (tmp_path / "own.csv").write_text("x,class\n1,a\n")
-    (tmp_path / "other.csv").write_text("x,class\n2,a\n")
-    results = tmp_path / "cells"
-    check_unchanged(tmp_path, ["own", "yeast"], results)
-    (tmp_path / "other.csv").write_text("x,class\n3,a\n")
-    check_unchanged(tmp_path, ["own", "other", "yeast"], results)
-    (tmp_path / "own.csv").write_text("x,class\n1,b\n")
-    with pytest.raises(ValueError, match=r"must be those that .* has results of, got a changed .*own\.csv: choose"):
-        check_unchanged(tmp_path, ["own", "other"], results)
-    check_unchanged(tmp_path, ["own"], tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize(("text", "came"), [("x,class\n1,a\n2,\n", "rows without one"), ("class\na\nb\n", "no other")])

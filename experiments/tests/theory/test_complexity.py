@@ -10,7 +10,7 @@ from scipy.special import softmax
 from experiments.theory import finite, logit_chaining, transformation_bound
 
 
-def tried(models, y, ell, apart=False):
+def tried(models, y, ell, by_column=False):
     """Definition 2 for a list of models as it is written: every sign pattern, every pair."""
     counts = np.bincount(y)
     total = 0.0
@@ -21,19 +21,19 @@ def tried(models, y, ell, apart=False):
                 if y[m] != y[n]:
                     weight = (sign[m] + sign[n]) / 2 / (counts[y[m]] * counts[y[n]])
                     values[k, y[m]] += weight * ell(scores[m, y[m]] - scores[n, y[m]])
-        total += values.max(axis=0).sum() if apart else values.sum(axis=1).max()
+        total += values.max(axis=0).sum() if by_column else values.sum(axis=1).max()
     return total / 2 ** len(y)
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_finite_is_the_definition(apart):
+@pytest.mark.parametrize("by_column", [False, True])
+def test_finite_is_the_definition(by_column):
     y = np.array([0, 0, 1, 1, 2])
     models = np.random.default_rng(0).random((4, 5, 3))
-    found = finite(models, y, surrogate="exponential", alpha=2.0, apart=apart)
-    assert found.lower == found.upper == pytest.approx(tried(models, y, lambda t: math.exp(-2 * t), apart), rel=1e-12)
+    found = finite(models, y, surrogate="exponential", alpha=2.0, by_column=by_column)
+    assert found.value == pytest.approx(tried(models, y, lambda t: math.exp(-2 * t), by_column), rel=1e-12)
     assert found.stderr == 0
-    assert 0 < found.lower < found.bound
-    assert finite(models[:1], y).lower == pytest.approx(0.0, abs=1e-12), "one model follows no signs"
+    assert 0 < found.value < found.bound
+    assert finite(models[:1], y).value == pytest.approx(0.0, abs=1e-12), "one model follows no signs"
 
 
 def test_finite_by_simulation_is_near_the_exact_one():
@@ -41,18 +41,18 @@ def test_finite_by_simulation_is_near_the_exact_one():
     exactly = finite(models, y)
     drawn = finite(models, y, exact_up_to=5)
     assert drawn.stderr > 0
-    assert abs(drawn.lower - exactly.lower) < 4 * drawn.stderr
+    assert abs(drawn.value - exactly.value) < 4 * drawn.stderr
 
 
-def test_joint_and_apart():
+def test_joint_and_by_column():
     """Apart is not smaller, and for all combinations of columns it is the same."""
     y, columns = np.array([0, 0, 1, 1, 1, 2]), np.random.default_rng(2).random((3, 2, 6))
     product = [np.column_stack(c) for c in itertools.product(*columns)]
     tied = [np.column_stack([columns[i, k] for i in range(3)]) for k in range(2)]
     for models in (product, tied):
-        joint, apart = (finite(models, y, surrogate="squared", apart=a).lower for a in (False, True))
-        assert joint <= apart + 1e-12
-    assert finite(product, y, apart=True).lower == pytest.approx(finite(product, y).lower)
+        joint, by_column = (finite(models, y, surrogate="squared", by_column=a).value for a in (False, True))
+        assert joint <= by_column + 1e-12
+    assert finite(product, y, by_column=True).value == pytest.approx(finite(product, y).value)
 
 
 def test_theorem_4_with_the_joint_complexity():
@@ -78,7 +78,7 @@ def test_theorem_4_with_the_joint_complexity():
         models = [
             np.column_stack([places[i, k[i]][x] for i in range(3)]) for k in itertools.product(range(4), repeat=3)
         ]
-        complexities.append(finite(models, y, surrogate="exponential", alpha=3.0).lower)
+        complexities.append(finite(models, y, surrogate="exponential", alpha=3.0).value)
     assert 0 < np.mean(gaps) < 4 * np.mean(complexities) / 6
 
 
@@ -93,11 +93,11 @@ def test_logit_chaining_holds_for_softmax_of_linear_logits(part):
     W *= 2.0 / np.linalg.norm(W, axis=2, keepdims=True)
     found = finite(softmax(np.einsum("nd,kcd->knc", X, W), axis=2), y, n_draws=500)
     bound = logit_chaining(lambda e: 6 * math.log1p(4 / e), (40, 20, 10), logit_bound=2.0, part=part)
-    assert found.lower + 4 * found.stderr < bound
+    assert found.value + 4 * found.stderr < bound
     # Theorem 6, from the ordinary complexity of the same logits: E sup Σ σ_jk w_j·x_k = 2 Σ_j |Σ_k σ_jk x_k|
     norms = np.linalg.norm(np.einsum("sjk,kd->sjd", rng.choice([-1.0, 1.0], (400, 3, 70)), X), axis=2)
     ordinary = 2 * norms.sum(axis=1).mean() / (70 * 3)
-    assert found.lower < transformation_bound(ordinary, (40, 20, 10), logit_bound=2.0)
+    assert found.value < transformation_bound(ordinary, (40, 20, 10), logit_bound=2.0)
 
 
 def test_parts_of_theorem_5_are_their_formulas():

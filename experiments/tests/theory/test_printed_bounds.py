@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from experiments.theory import bernstein_factor, finite, logit_chaining, theorem_8, theorem_9
+from experiments.theory import bernstein_factor, finite, logit_chaining, theorem_7, theorem_8, theorem_9
 from mauc.plan import bernstein
 from mauc.theory import bounds
 
@@ -16,6 +16,14 @@ CHI = math.sqrt(sum(1e6 / (a * b) for i, a in enumerate(COUNTS) for j, b in enum
 DNN = {"gamma": 2.0, "radius": 1.5, "lipschitz": 0.8, "bound": 3.0, "depth": 3}
 CNN = {"spectral_norms": (1.2, 0.7), "distance": 0.4, "n_parameters": 50, "radius": 1.5, "lipschitz": 0.8, "bound": 3.0}
 NOISE = 5 * math.sqrt(2) * 3.0 / 3 * math.sqrt(math.log(2 / 0.05)) * XI
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5, 1.01])
+def test_theorem_7_is_its_print(p):
+    found = theorem_7(0.1, COUNTS, gamma=2.0, radius=1.5, lipschitz=0.8, bound=3.0, p=p, delta=0.1)
+    complexity = 4 * 1.5 * 0.8 * 2.0 / (3 - 1) * math.sqrt(2 * (p / (p - 1) - 1) / 3) * CHI
+    noise = 5 * 3.0 / 3 * math.sqrt(2 * math.log(2 / 0.1)) * XI
+    assert found.total == pytest.approx(0.1 + (complexity + noise) / math.sqrt(1000), rel=1e-12)
 
 
 def test_theorem_8_is_its_print():
@@ -95,11 +103,11 @@ def test_the_complexity_of_small_networks_is_below_theorem_8():
     for _ in range(400):
         first, second = rng.normal(size=(6, 3)), rng.normal(size=(3, 6))
         logits.append(gamma * np.maximum(X @ first.T, 0) @ second.T / np.linalg.norm(first) / np.linalg.norm(second))
-    found = finite(softmax(np.array(logits), axis=2), y, apart=True, n_draws=500)
+    found = finite(softmax(np.array(logits), axis=2), y, by_column=True, n_draws=500)
     of_class = {"gamma": gamma, "depth": 2, "radius": 1.0}
     theirs = theorem_8(0.0, counts, **of_class, corrected=True, logit_bound=2.0)
     for bound in (theirs, bounds.dnn(0.0, counts, **of_class)):
-        assert 4 * (found.lower + 4 * found.stderr) / 6 < min(bound.alternatives.values())
+        assert 4 * (found.value + 4 * found.stderr) / 6 < min(bound.alternatives.values())
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])

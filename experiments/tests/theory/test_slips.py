@@ -178,8 +178,8 @@ def test_the_radius_is_the_norm_not_its_square():
     y = np.repeat([0, 1], (30, 10))
     found = rademacher.linear(X, y, n_draws=50)
     radius = np.linalg.norm(X, axis=1).max()
-    assert found.lower < rademacher.linear_bound([30, 10], radius=radius)
-    assert found.lower > rademacher.linear_bound([30, 10], radius=radius**2)
+    assert found.value < rademacher.linear_bound([30, 10], radius=radius)
+    assert found.value > rademacher.linear_bound([30, 10], radius=radius**2)
 
 
 def test_the_ordinary_complexity_goes_with_the_root():

@@ -104,7 +104,7 @@ def test_the_plain_entry_needs_neither_typer_nor_rich_nor_matplotlib(made_up_dat
     arguments = ["--out", str(tmp_path), "--data-home", str(made_up_data), "--table", "new-thyroid", "--quick"]
     arguments += ["--splits", "80-10-10", "--preprocessing", "rows", "--n-splits", "1", "--method", "LR, C=1"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=True, text=True)
-    assert "1 fits, 0 of them there already" in done.stderr
+    assert "1 fits, 0 already computed" in done.stderr
     assert "1 of 1 in" in done.stderr
     (cell,) = tmp_path.rglob("*.json")
     stamp = cell.stat().st_mtime_ns

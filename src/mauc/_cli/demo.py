@@ -68,8 +68,8 @@ def imbalanced_digits() -> tuple[Any, Any, Any, Any]:
 
     X, y = load_digits(return_X_y=True)
     half = len(y) // 2
-    kept = np.sort(np.concatenate([np.flatnonzero(y[:half] == d)[:: STEP if d >= 5 else 1] for d in range(10)]))
-    return X[kept], y[kept], X[half:], y[half:]
+    train = np.sort(np.concatenate([np.flatnonzero(y[:half] == d)[:: STEP if d >= 5 else 1] for d in range(10)]))
+    return X[train], y[train], X[half:], y[half:]
 
 
 def models() -> dict[str, Any]:
@@ -114,7 +114,7 @@ def run_demo(models: dict[str, Any]) -> tuple[Any, list[tuple[str, str]]]:
         ("data", "scikit-learn's digits: training rows from the first half of the file, test rows from the second"),
         (
             "imbalance",
-            f"every {STEP}th training row of the digits 5 to 9 is kept: {counts[0]} zeros, {counts[-1]} nines",
+            f"only every {STEP}th training row of the digits 5 to 9 is used: {counts[0]} zeros, {counts[-1]} nines",
         ),
         ("MAUC stacking", f"{n_models} models, combined to rank by multiclass AUC"),
         ("other models", f"linear, each tuned by {FOLDS}-fold cross-validated multiclass AUC"),

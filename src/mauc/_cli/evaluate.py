@@ -1,7 +1,7 @@
 """``mauc evaluate``: scores of any program → metrics, intervals, paired tests, report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,8 +115,19 @@ def evaluate(
             found = judge_parts(parts, target, others, true_parts, prefix, level=level, memory=memory)
     else:
         with output.working(f"evaluating {parts.display}"):
-            settings = _Settings(target, group, by, prefix, drop_unlabelled, max_size, how)
-            found = _judge_whole(scores[0], compare or [], truth, settings, level)
+            found = _judge_whole(
+                scores[0],
+                compare or [],
+                truth,
+                target=target,
+                group=group,
+                by=by,
+                prefix=prefix,
+                drop_unlabelled=drop_unlabelled,
+                level=level,
+                max_size=max_size,
+                how=how,
+            )
     files = {}
     if not no_report:
         details = [("scores", parts.display), ("target", target), *(("compared with", p.display) for p in others)]
@@ -165,83 +176,87 @@ def _streams(tables: list[Any], asked: bool | None) -> bool:
     return bool(several) or (asked if asked is not None else not all(table.fits() for table in tables))
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """The options for reading all tables of one call."""
-
-    target: str
-    group: str | None
-    by: str | None
-    prefix: str | None
-    drop_unlabelled: bool
-    max_size: float
-    how: Any
-
-    def read(self, path: Path) -> Any:
-        """Read a table; restore the name of the target if ``mauc predict`` had to quote it."""
-        from mauc._tables.columns import check_single
-        from mauc._tables.read import read_table
-
-        target = self.target
-        codes = [name for name in (self.group, self.by) if name]
-        table = read_table(path, codes=codes, max_size=self.max_size, names=[target, as_cell(target)], how=self.how)
-        if target not in table.columns:
-            table = table.rename(columns={as_cell(target): target})
-        check_single(table[[n for n in table.columns if n == target]], path, "choose another --target")
-        return table
-
-    def without_keys(self, table: Any) -> Any:
-        """Return the columns without target, group and subgroup, whose names may look like those of scores."""
-        return table.drop(columns=[name for name in (self.target, self.group, self.by) if name], errors="ignore")
-
-
-def _judge_whole(path: Path, others: list[Path], truth: Path | None, settings: _Settings, level: float) -> Any:
+def _judge_whole(
+    path: Path,
+    others: list[Path],
+    truth: Path | None,
+    *,
+    target: str,
+    group: str | None,
+    by: str | None,
+    prefix: str | None,
+    drop_unlabelled: bool,
+    level: float,
+    max_size: float,
+    how: Any,
+) -> Any:
     """Judge tables that fit in memory."""
     import numpy as np
 
+    from mauc._tables.columns import check_single
     from mauc._tables.data import parse_groups
-    from mauc._tables.read import class_labels, get_column, has_class
+    from mauc._tables.flags import are_codes
+    from mauc._tables.read import class_labels, get_column, has_class, read_table
     from mauc._tables.saved_scores import TRAINED_ON, trained_note
     from mauc._tables.scores import as_in_columns, scored_rows, scores_in
     from mauc._tables.text import display_path
     from mauc.report import judge
 
-    target, prefix = settings.target, settings.prefix
-    table = settings.read(path)
+    keys = [name for name in (target, group, by) if name]
+
+    def read(path: Path) -> Any:
+        """Read a table; restore the name of the target if ``mauc predict`` had to quote it."""
+        table = read_table(path, codes=keys[1:], max_size=max_size, names=[target, as_cell(target)], how=how)
+        if target not in table.columns:
+            table = table.rename(columns={as_cell(target): target})
+        check_single(table[[n for n in table.columns if n == target]], path, "choose another --target")
+        return table
+
+    def without_keys(table: Any) -> Any:
+        """Return the columns that may hold scores."""
+        return table.drop(columns=keys, errors="ignore")
+
+    table = read(path)
     path = display_path(path)
-    true_path, true_table = (path, table) if truth is None else (display_path(truth), settings.read(truth))
+    true_path, true_table = (path, table) if truth is None else (display_path(truth), read(truth))
     if truth and target not in true_table.columns and target in table.columns:
         raise Usage(f"--truth {truth} has no column {target!r}, but {path} has: name the scores first, then --truth")
     true_classes = get_column(true_table, target, "--target", true_path, "" if truth else NAME_TRUTH)
     _check_same_rows(str(path), len(table), str(true_path), len(true_classes))
-    kept = np.ones(len(table), dtype=bool)
-    if settings.drop_unlabelled:
-        kept = has_class(true_classes, target, true_path).copy()
-    labels = as_in_columns(class_labels(true_classes[kept], target, true_path, as_named=True), table, prefix)
-    names = [str(name) for name in settings.without_keys(table).columns]
+    used = np.ones(len(table), dtype=bool)
+    if drop_unlabelled:
+        used = has_class(true_classes, target, true_path).copy()
+    labels = as_in_columns(class_labels(true_classes[used], target, true_path, as_named=True), table, prefix)
+    names = [str(name) for name in without_keys(table).columns]
     scored = scored_rows(names, *np.unique(labels, return_inverse=True), path, prefix)
-    kept[kept], labels = scored, labels[scored]
+    used[used], labels = scored, labels[scored]
     belonging: dict[str, Any] = {}
-    for keyword, option, name in (("groups", "--group", settings.group), ("subgroups", "--by", settings.by)):
+    for keyword, option, name in (("groups", "--group", group), ("subgroups", "--by", by)):
         if name is not None:
             in_scores = name not in true_table.columns and name in table.columns
             source, columns = (path, table) if in_scores else (true_path, true_table)
-            values = get_column(columns, name, option, source)[kept]
+            values = get_column(columns, name, option, source)[used]
             belonging[keyword] = parse_groups(values, name, source, option)
-    table = table[kept].reset_index(drop=True)
+    table = table[used].reset_index(drop=True)
+    for name in without_keys(table).columns if group is None else ():
+        if are_codes(name, table[name]):
+            current().note(
+                f"column {name!r} of {path} holds codes that recur: if rows of one code depend on each other, use "
+                f"--group {name}"
+            )
     note = ""
     if TRAINED_ON in table.columns and target != TRAINED_ON:
         note = trained_note(int((table[TRAINED_ON] == "yes").sum()), len(table))
-    classes, first = scores_in(settings.without_keys(table), labels, path, prefix)
+    classes, first = scores_in(without_keys(table), labels, path, prefix)
     models = {path.name if path.name not in {p.name for p in others} else str(path): first}
     for other in others:
-        second = settings.read(other)
-        _check_same_rows(str(other), len(second), str(path), len(kept))
-        second = second[kept].reset_index(drop=True)
+        second = read(other)
+        _check_same_rows(str(other), len(second), str(path), len(used))
+        second = second[used].reset_index(drop=True)
         if target in second.columns:
             theirs = as_in_columns(class_labels(second[target], target, other, as_named=True), second, prefix)
-            _check_same_classes(np.flatnonzero(kept)[theirs != labels], str(other), str(true_path), target)
-        their_classes, values = scores_in(settings.without_keys(second), labels, other, prefix)
+            _check_same_classes(np.flatnonzero(used)[theirs != labels], str(other), str(true_path), target)
+        their_classes, values = scores_in(without_keys(second), labels, other, prefix)
         _check_same_columns(their_classes, classes, str(other), str(path))
         name = other.name if other.name not in models else str(other)
         _check_new_name(name, models, str(other))

@@ -1,5 +1,6 @@
 """The command ``mauc``."""
 
+import gc
 import io
 import os
 import shutil
@@ -61,6 +62,8 @@ for command in (demo, fit, predict, evaluate, compare):
 
 def main() -> None:
     """Run the command and exit."""
+    # Imports make a million objects that stay: collecting garbage among them takes a fifth of the time to start.
+    gc.set_threshold(200_000)
     is_closed = sys.stdout is None
     _open_closed_streams()
     if is_closed:
@@ -72,6 +75,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     with temporary_folder():
         code = _run()
+    gc.freeze()  # nothing to collect at the end of the process
     sys.exit(code)
 
 

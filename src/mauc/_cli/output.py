@@ -3,13 +3,11 @@
 Names of files, columns and classes may hold control characters: everything printed here escapes them.
 """
 
-import json
 import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -17,6 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from mauc._io import json_text
 from mauc._tables.progress import Progress, full_name
 from mauc._text import visible
 
@@ -84,7 +83,7 @@ class Output:
         """Print one JSON object for programs, if asked for."""
         if self.as_json:
             # JSON escapes all control characters but one.
-            print(json.dumps(_plain(found), allow_nan=False).replace("\x7f", "\\u007f"), flush=True)
+            print(json_text(found).replace("\x7f", "\\u007f"), flush=True)
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
@@ -156,18 +155,3 @@ class TrainingProgress(Progress):
         name = full_name(name)
         self.best = max(self.best, (-math.inf if math.isnan(score) else score, name))
         self.output.progress(f"{self.prefix}{name}: validation MAUC {score:.4f}, {seconds:.1f} s")
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: NaN is null, NumPy's numbers are numbers, paths are strings."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -9,7 +9,6 @@ import io
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -152,7 +151,7 @@ def score_rows(rows: Any, loaded: Any, keep: list[str], table: Path) -> Scored:
         copied[loaded.target] = rows[loaded.target]
     results, n_trained = {}, 0
     if loaded.trained is not None:
-        trained = were_trained_on(known, loaded.trained, list(loaded.kinds))
+        trained = were_trained_on(known, loaded.trained)
         results[TRAINED_ON] = np.where(trained, "yes", "no").astype(object)
         n_trained = int(trained.sum())
     name = "predicted" if "predicted" not in copied else "mauc:predicted"
@@ -230,7 +229,8 @@ def predict_parts(
     table the scores are of, and whether they are complete: scores of another run are refused, and incomplete ones are
     refused by ``mauc evaluate``. A file holds ``part_rows`` rows, the most that are in memory at a time.
     """
-    from mauc._tables.parts import MANIFEST
+    from mauc._tables.columns import text_columns
+    from mauc._tables.parts import MANIFEST, table_chunks
 
     output = current()
     check_folder(out, "--out")
@@ -246,22 +246,27 @@ def predict_parts(
     write_whole(out / MANIFEST, json.dumps({**manifest, "complete": False}))
     counts: Counter[str] = Counter()
     extra: list[str] = []
-    for path, k, first, chunk, batch in _chunks(parts, part_rows, [loaded.target, *keep], loaded.kinds):
-        file = out / f"{path.name.partition('.')[0]}-{k:05d}.{'parquet' if parts.format == 'parquet' else 'csv'}"
-        counts.update(rows=len(chunk), files=1)
-        if file.exists():
-            counts["reused"] += 1
-            continue
-        place = Path(f"{path} (rows {first + 1} to {first + len(chunk)})")
-        scored = score_rows(chunk, loaded, keep, place)
-        extra = scored.extra
-        counts.update(scored=len(chunk), trained=scored.n_trained)
-        if batch is not None:
-            write_whole(file, _as_parquet(batch, scored))
-            continue
-        text, n_quoted = _as_csv(scored, raw_cells)
-        write_whole(file, text)
-        counts["quoted"] += n_quoted
+    text = [*text_columns(loaded.kinds), loaded.target, *keep]
+    for path in parts.paths:
+        n_before = 0
+        for k, (chunk, batch) in enumerate(table_chunks(parts, path, part_rows, text)):
+            suffix = "csv" if batch is None else "parquet"
+            file = out / f"{path.name.partition('.')[0]}-{k:05d}.{suffix}"
+            place = Path(f"{path} (rows {n_before + 1} to {n_before + len(chunk)})")
+            n_before += len(chunk)
+            counts.update(rows=len(chunk), files=1)
+            if file.exists():
+                counts["reused"] += 1
+                continue
+            scored = score_rows(chunk, loaded, keep, place)
+            extra = scored.extra
+            counts.update(scored=len(chunk), trained=scored.n_trained)
+            if batch is not None:
+                write_whole(file, _as_parquet(batch, scored))
+                continue
+            written, n_quoted = _as_csv(scored, raw_cells)
+            write_whole(file, written)
+            counts["quoted"] += n_quoted
     if not counts["rows"]:
         raise Failure(f"{parts.display} has no rows: check that it is the right table")
     write_whole(out / MANIFEST, json.dumps({**manifest, "complete": True}))
@@ -283,20 +288,6 @@ def predict_parts(
             "files": {"scores": out},
         }
     )
-
-
-def _chunks(
-    parts: Any, rows: int, written: list[str], kinds: dict[str, str]
-) -> Iterator[tuple[Path, int, int, Any, Any]]:
-    """Yield for each chunk its part, number and first row, its table, and its batch of pyarrow."""
-    from mauc._tables.columns import text_columns
-    from mauc._tables.parts import table_chunks
-
-    for path in parts.paths:
-        first = 0
-        for k, (chunk, batch) in enumerate(table_chunks(parts, path, rows, [*text_columns(kinds), *written])):
-            yield path, k, first, chunk, batch
-            first += len(chunk)
 
 
 def _check_output_folder(out: Path, parts: Any, manifest: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from rich.box import SIMPLE_HEAD
 
 from mauc._cli.output import TextTable
 from mauc._tables.training import Leaderboard
-from mauc.metrics import Importance
+from mauc.metrics import Importance, Interval
 from mauc.report import Judgement
 from mauc.report.advice import advice as advice_of
 from mauc.report.judgement import PairedTest
@@ -90,8 +90,7 @@ def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
     for entry in board.entries:
         found = scores[entry.name].mauc
         validation = "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}"
-        reach = f"{found.low:.3f}–{found.high:.3f}"
-        table.add_row(entry.name, validation, f"{found.score:.4f}", reach, *_tested(tests.get(entry.name)))
+        table.add_row(entry.name, validation, f"{found.score:.4f}", _range(found), *_tested(tests.get(entry.name)))
     return table
 
 
@@ -106,7 +105,7 @@ def importance_tables(found: Sequence[Importance], how: str) -> list[str | TextT
         for heading in ("column", "drop", "standard error"):
             table.add_column(heading, justify="right")
         for each in rows[:COLUMNS]:
-            table.add_row(each.column, f"{each.drop:z.4f}", f"{each.stderr:.4f}")
+            table.add_row(each.column, f"{each.drop:z.4f}", f"{each.stderr:.4f}" if each.drop else "–")
         lines += [f"Permutation importance ({of}): {how}{which}", table]
     return lines or ([how] if how else [])
 
@@ -121,10 +120,14 @@ def comparison(judgement: Judgement) -> TextTable:
     tests = {test.name: test for test in judgement.tests}
     for model in judgement.models:
         interval = model.mauc
-        reach = f"{interval.low:.3f}–{interval.high:.3f}"
-        row = (f"{interval.score:.4f}", reach, f"{model.accuracy:.4f}")
+        row = (f"{interval.score:.4f}", _range(interval), f"{model.accuracy:.4f}")
         table.add_row(model.name, *row, *_tested(tests.get(model.name)))
     return table
+
+
+def _range(interval: Interval) -> str:
+    """Return both ends of an interval; a dash for constant scores, whose MAUC is always 0.5."""
+    return f"{interval.low:.3f}–{interval.high:.3f}" if interval.low < interval.high else "–"
 
 
 def subgroups(judgement: Judgement) -> list[TextTable]:

@@ -16,7 +16,7 @@ from mauc._kernels.threads import over_rows
 from mauc._kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walks
 from mauc._typing import Floats
 
-__all__ = ["chebyshev_moments", "exponential_risk", "line_risk", "polynomial_risk", "polynomial_slope", "squared_risk"]
+__all__ = ["exponential_risk", "line_risk", "polynomial_risk", "squared_risk"]
 
 
 SMALLER = 2.0**-1000
@@ -44,7 +44,7 @@ def _squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[fl
     total = classes.v @ np.bincount(y, unit, n_classes)
 
     # Far from 0 the rounding of the means would be larger than the differences.
-    centre = typical_positive(problem)
+    centre = _typical_positive(problem)
     own = problem.own - centre[y]
     mean_p = np.bincount(y, unit * own, n_classes)
     walk = walks(problem)
@@ -79,7 +79,7 @@ def _squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[fl
     return float(np.sum(total * (spread_p + gap**2) + spread_q)), slope
 
 
-def typical_positive(problem: Problem) -> Floats:
+def _typical_positive(problem: Problem) -> Floats:
     """Return ``(C,)`` the own-class score nearest to the mean of its column, among those with a weight; 0 without any.
 
     A score, not the mean: differences of equal scores from it are exactly 0, but the mean of equal scores may round.
@@ -107,7 +107,7 @@ def line_risk(problem: Problem, at_zero: float, slope: float, *, gradient: bool)
     of_class = -slope * classes.of_negative
     np.fill_diagonal(of_class, slope * total)
     # Each column of G sums to 0, so a centre changes nothing but the rounding of products far from 0.
-    centre = typical_positive(problem)
+    centre = _typical_positive(problem)
     whole = np.empty(scores.shape) if gradient else None
     step = max(1, problem.tile_elements // n_classes)
 
@@ -212,18 +212,15 @@ def polynomial_risk(
     """
     centre = column_centre(problem)
     walk = walks(problem)
-    moments = chebyshev_moments(problem, centre, half_width, len(matrix) - 1, walk)
+    moments = _chebyshev_moments(problem, centre, half_width, len(matrix) - 1, walk)
     value = float(np.sum(moments[0] * (matrix @ moments[1])))
-    return value, polynomial_slope(problem, centre, half_width, matrix, moments, walk) if gradient else None
+    return value, _polynomial_slope(problem, centre, half_width, matrix, moments, walk) if gradient else None
 
 
-def chebyshev_moments(
-    problem: Problem, centre: Floats, half_width: float, degree: int, walk: Callable[..., list[Any]] | None = None
+def _chebyshev_moments(
+    problem: Problem, centre: Floats, half_width: float, degree: int, walk: Callable[..., list[Any]]
 ) -> Floats:
-    """Return ``(2, K + 1, C)`` weighted sums of ``T_k(x)`` over the positives and over the negatives of each column.
-
-    The sums of parts of a sample add up.
-    """
+    """Return ``(2, K + 1, C)`` weighted sums of ``T_k(x)`` over the positives and over the negatives of each column."""
     y, unit, n_classes = problem.classes.y, problem.classes.unit, problem.classes.n_classes
     own = (problem.own - centre[y]) / half_width
     moment_p = np.stack([np.bincount(y, unit * t, n_classes) for t in chebyshev_terms(own, degree)])
@@ -236,16 +233,16 @@ def chebyshev_moments(
                 moments[k] += tile.total(tile.weight, t)
         return moments
 
-    return np.stack([moment_p, np.sum((walk or walks(problem))(moments_of_negatives), axis=0)])
+    return np.stack([moment_p, np.sum(walk(moments_of_negatives), axis=0)])
 
 
-def polynomial_slope(
+def _polynomial_slope(
     problem: Problem,
     centre: Floats,
     half_width: float,
     matrix: Floats,
     moments: Floats,
-    walk: Callable[..., list[Any]] | None = None,
+    walk: Callable[..., list[Any]],
 ) -> Floats:
     """Return the gradient of :func:`polynomial_risk` in the scores, from the moments of all samples."""
     y, unit = problem.classes.y, problem.classes.unit
@@ -259,7 +256,7 @@ def polynomial_slope(
             coefficients = of_negative[:, :, None] if tile.columns_first else of_negative
             np.multiply(tile.weight, chebyshev.chebval(x, coefficients, tensor=False), out=tile.of(slope))
 
-    (walk or walks(problem))(slope_of_negatives)
+    walk(slope_of_negatives)
     own = (problem.own - centre[y]) / half_width
     slope[np.arange(len(y)), y] = unit * chebyshev.chebval(own, of_positive[:, y], tensor=False)
     return slope

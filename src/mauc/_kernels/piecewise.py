@@ -22,7 +22,7 @@ from mauc._kernels.threads import one_by_one
 from mauc._kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles
 from mauc._typing import Floats, Ints
 
-__all__ = ["KernelPiece", "RankedSums", "ranked_risk"]
+__all__ = ["KernelPiece", "ranked_risk"]
 
 
 class KernelPiece(NamedTuple):
@@ -46,7 +46,7 @@ def ranked_risk(
     classes = problem.classes
     table = sort_columns(problem.own[classes.order], classes.offsets, classes.unit[classes.order])
     approximated = any(piece.half_width is not None for piece in pieces)
-    sums = RankedSums(table, pieces, column_centre(problem) if approximated else None)
+    sums = _RankedSums(table, pieces, column_centre(problem) if approximated else None)
     slope = np.empty(problem.scores.shape, dtype) if gradient else None
 
     def visit(first: int, last: int) -> tuple[float, list[Floats]]:
@@ -64,7 +64,7 @@ def ranked_risk(
     return value, slope
 
 
-class RankedSums:
+class _RankedSums:
     """The sorted positives with their prefix sums for each piece, for the negatives of any part of a sample.
 
     ``centre`` is a ``(C,)`` middle of each column's range, for approximated pieces.

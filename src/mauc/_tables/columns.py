@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mauc._tables.errors import Failure, Usage
-from mauc._tables.read import Table, count_of, first_names, nearest, rows_with_lists
+from mauc._tables.errors import Failure
+from mauc._tables.read import Table, count_of, first_names, nearest, other_columns, rows_with_lists
+from mauc.ensemble import TableColumns
 
 KINDS = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}
 """Each kind and its plural."""
@@ -21,38 +22,20 @@ ISO = r"\s*\d{4}-\d{2}-\d{2}.*"
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def column_kinds(table: Table, *, most_categories: int = 40) -> dict[str, str]:
-    """Return ``number``, ``category``, ``date`` or ``text`` for each column, as reports name them.
-
-    Booleans are numbers. A column of words is a category up to ``most_categories`` different values, else text.
+def describe_columns(columns: TableColumns) -> str:
+    """Return how many columns of each kind a model uses, with the first names.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> table = pd.DataFrame({"x": [1.5, 2.0], "soil": ["sand", "clay"], "seen": ["2021-01-01", "2021-01-02"]})
-    >>> column_kinds(table)
-    {'x': 'number', 'soil': 'category', 'seen': 'date'}
-    """
-    from pandas.api.types import infer_dtype
-
-    def kind(values: Any) -> str:
-        numeric = ("boolean", "decimal", "integer", "floating")
-        if values.dtype.kind in "iufb" or infer_dtype(values, skipna=True) in numeric:
-            return "number"
-        known = values.dropna()
-        if values.dtype.kind == "M" or (len(known) and are_dates(known.astype(str))):
-            return "date"
-        return "category" if known.nunique() <= most_categories else "text"
-
-    return {str(name): kind(table[name]) for name in table.columns}
-
-
-def describe_kinds(kinds: Mapping[str, str]) -> str:
-    """Return how many columns of each kind there are, with the first names.
-
-    >>> describe_kinds({"x": "number", "soil": "category", "y": "number"})
+    >>> table = pd.DataFrame({"x": [1.5, 2.0], "soil": ["sand", "clay"], "y": [0, 1]})
+    >>> describe_columns(TableColumns().fit(table))
     '3: 2 numbers (x, y), 1 category (soil)'
     """
+    encoders = {"OneHotEncoder": "category", "DatetimeEncoder": "date", "PassThrough": "number"}
+    kinds = dict.fromkeys(map(str, columns.numbers_), "number")
+    kinds |= dict.fromkeys(map(str, columns.categories_), "category")
+    kinds |= {name: encoders.get(type(steps[-1]).__name__, "text") for name, steps in columns.steps_.items()}
     parts = []
     for kind, plural in KINDS.items():
         names = [name for name, each in kinds.items() if each == kind]
@@ -65,10 +48,8 @@ def read_kinds(table: Table) -> dict[str, str]:
     """Return ``"number"`` or ``"other"`` for each column, which says how to read it again; booleans are numbers."""
     from pandas.api.types import infer_dtype
 
-    def is_number(values: Any) -> bool:
-        return values.dtype.kind in "iufb" or (values.dtype == object and infer_dtype(values) == "boolean")
-
-    return {name: "number" if is_number(table[name]) else "other" for name in table.columns}
+    others = {name for name in other_columns(table) if infer_dtype(table[name]) != "boolean"}
+    return {name: "other" if name in others else "number" for name in table.columns}
 
 
 def text_columns(kinds: Mapping[str, str]) -> list[str]:
@@ -80,6 +61,8 @@ def are_dates(words: Any) -> bool:
     """Return whether nine tenths of the first strings can be read as dates."""
     import pandas as pd
 
+    if not any(map(str.isdigit, words.iloc[0])):
+        return False  # at once, for hundreds of columns of categories
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # pandas warns that it guesses the format
         return bool(pd.to_datetime(words.head(200), errors="coerce", utc=True).notna().mean() > 0.9)
@@ -87,7 +70,7 @@ def are_dates(words: Any) -> bool:
 
 def check_single(table: Table, path: Path, advice: str = "spread them over columns") -> None:
     """Refuse lists, which Parquet may hold."""
-    for name in table.columns:
+    for name in other_columns(table):
         bad = rows_with_lists(table[name])
         if bad:
             raise Failure(
@@ -97,10 +80,9 @@ def check_single(table: Table, path: Path, advice: str = "spread them over colum
 
 def check_finite(table: Table, path: Path) -> None:
     """Refuse infinite or huge numbers: they are mistakes, and would dominate all others."""
-    for name in table.columns:
-        if table[name].dtype.kind != "f":
-            continue
-        numbers = np.asarray(table[name], dtype=np.float64)
+    floats = [name for name, kind in table.dtypes.items() if kind.kind == "f"]
+    for name, values in table[floats].items():
+        numbers = np.asarray(values, dtype=np.float64)
         bad = np.flatnonzero(np.isinf(numbers))
         if len(bad):
             raise Failure(
@@ -149,7 +131,7 @@ def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
     """Warn of dates in a format that training did not have: they are read as missing."""
     import pandas as pd
 
-    for name, steps in getattr(columns.vectorizer_, "all_processing_steps_", {}).items():
+    for name, steps in columns.steps_.items():
         values = table[name]
         for step in steps:
             kind = type(step).__name__
@@ -165,12 +147,6 @@ def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
                         f"{values.iloc[bad[0]]!r} (row {bad[0] + 1}, {len(bad)} in all): treated as missing",
                         stacklevel=2,
                     )
-
-
-def check_date_order(order: str | None) -> None:
-    """Check the value of ``--dates``."""
-    if order not in (None, "day-first", "month-first"):
-        raise Usage(f"--dates must be day-first or month-first, got {order!r}")
 
 
 def date_order(values: Any, given: str | None = None) -> str | None:
@@ -209,10 +185,10 @@ def with_iso_dates(table: Any, kinds: dict[str, str], given: str | None, path: P
 
     Ambiguous columns follow ``given``, else the other columns, else the month is taken to be first, as skrub does.
     """
-    orders = {name: order for name in table.columns if (order := date_order(table[name], given)) is not None}
+    orders = {name: order for name in other_columns(table) if (order := date_order(table[name], given))}
     known = set(orders.values()) - {"ambiguous"}
     common = known.pop() if len(known) == 1 else None
-    table, kinds = table.copy(), dict(kinds)
+    table, kinds = table.copy(deep=False), dict(kinds)
     for name, order in orders.items():
         example = table[name].dropna().iloc[0]
         if order == "ambiguous" and common is None:

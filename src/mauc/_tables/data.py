@@ -71,18 +71,18 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
         check_single(values.to_frame(), path, f"choose another {option}")
     for name in options.drop:
         get_column(table, name, "--drop", path)
-    kept, left_out = _frequent(labels, options.min_rows)
+    rows, left_out = _frequent(labels, options.min_rows)
     if left_out:
         warnings.warn(f"left out: {left_out}", stacklevel=2)
-    features = table.drop(columns=list({target, *options.drop, *filter(None, named.values())}))[kept]
+    features = table.drop(columns=list({target, *options.drop, *filter(None, named.values())}))[rows]
     if not features.notna().to_numpy().any():
         raise Failure(f"{path} has no column besides {target!r} that holds a value: a model needs at least one")
     check_single(features, path, "spread them over columns, or leave the column out with --drop")
     check_finite(features, path)
     features, kinds = with_iso_dates(features.reset_index(drop=True), read_kinds(features), options.dates, path)
-    labels = labels[kept]
+    labels = labels[rows]
     _check_no_singles(labels)
-    times, groups = (None if values is None else values[kept] for values in map(others.get, named))
+    times, groups = (None if values is None else values[rows] for values in map(others.get, named))
     return Data(
         path,
         target,
@@ -99,15 +99,15 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
 def _frequent(labels: NDArray[Any], min_rows: int) -> tuple[NDArray[np.bool_], str]:
     """Return which rows belong to classes of at least ``min_rows`` rows, and the other classes in words."""
     names, counts = np.unique(labels, return_counts=True)
-    kept = np.isin(labels, names[counts >= min_rows])
-    if len(np.unique(labels[kept])) < 2:
+    rows = np.isin(labels, names[counts >= min_rows])
+    if len(np.unique(labels[rows])) < 2:
         raise Failure(f"fewer than two classes have {min_rows} rows: lower --min-rows, or collect more rows")
     rare = names[counts < min_rows].tolist()
     if not rare:
-        return kept, ""
+        return rows, ""
     classes = "1 class" if len(rare) == 1 else f"{len(rare)} classes"
-    rows = count_of(int((~kept).sum()))
-    return kept, f"{classes} of fewer than {min_rows} rows ({rows} in all): {first_names(list(map(repr, rare)))}"
+    number = count_of(int((~rows).sum()))
+    return rows, f"{classes} of fewer than {min_rows} rows ({number} in all): {first_names(list(map(repr, rare)))}"
 
 
 def _check_no_singles(labels: NDArray[Any]) -> None:

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._archive import MAX_SIZE
-from mauc._tables.columns import column_kinds, describe_kinds, same_columns, warn_of_other_dates
+from mauc._tables.columns import describe_columns, same_columns, warn_of_other_dates
 from mauc._tables.data import Data, prepare
 from mauc._tables.decide import costs_of, read_costs
 from mauc._tables.flags import (
     Flag,
+    flag_codes,
     flag_columns,
     flag_duplicates,
     flag_leaks,
-    flag_splits,
-    flagged_columns,
+    flag_times,
     quick_scorer,
 )
 from mauc._tables.importance import importance_within
@@ -30,11 +30,17 @@ from mauc._tables.model_file import TableModel, write_model
 from mauc._tables.options import Options
 from mauc._tables.progress import Progress
 from mauc._tables.read import Table, as_in_text, read_table
-from mauc._tables.saved_scores import SavedScores, column_digests, training_hashes, write_saved_scores
+from mauc._tables.saved_scores import (
+    SavedScores,
+    cell_hashes,
+    column_digests,
+    row_hashes,
+    training_hashes,
+    write_saved_scores,
+)
 from mauc._tables.text import Reading, display_path
 from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_validate, cv_folds, evaluate_holdout
 from mauc._typing import Ints
-from mauc.ensemble.fitting import Here
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
@@ -42,8 +48,8 @@ from mauc.report import Report, render
 
 TRAINING_SHARE = 0.75
 """Share of the time limit for training; the rest is for testing, importance and the report."""
-HURRIED_ROWS = 5_000
-"""Largest number of training rows if the time limit is a few seconds."""
+SHORT_ROWS, SHORT_CELLS = 5_000, 2_000_000
+"""Most training rows, and test rows, if the time limit is a few seconds; fewer if a table has many columns."""
 MAY_DIFFER = "A faster machine, or a longer --time-limit, may choose another model."
 
 
@@ -174,7 +180,7 @@ class FittedTable:
             *((("cut", f"{'; '.join(self.cut)}. {MAY_DIFFER}"),) if self.cut else ()),
             ("training rows", str(sum(self.training_rows.values()))),
             ("test rows", f"{len(self.evaluation.rows)} ({self.how})"),
-            ("columns", describe_kinds(column_kinds(data.features))),
+            ("columns", describe_columns(self.model.columns)),
             *([("left out", data.left_out)] if data.left_out else []),
         ]
 
@@ -357,61 +363,62 @@ def fit_data(
     else:
         folds = [[data.split(options.holdout, seed)]]
     train, test = folds[0][0]
-    cut: tuple[str, ...] = ()
-    if options.hurried and not options.cv and len(train) > HURRIED_ROWS:
-        cut = (f"the time limit allows {HURRIED_ROWS:,} of {len(train):,} training rows",)
-        train = train[some_of_each(labels[train], HURRIED_ROWS, seed)]
+    n_unknown = len(labels) - len(train) - len(test)
+    cut: list[str] = []
+    if options.few_seconds and not options.linear:
+        train, test = (_few_rows(data, rows, name, seed, cut) for rows, name in ((train, "training"), (test, "test")))
     progress.step("checking the columns")
-    flags = _flag_columns(data, train, options, began, workers)
-    if flags is None:
-        flags, cut = [], (*cut, "the search for columns that may leak the answer was not ready in time")
-    suspects, digests = flagged_columns(flags), column_digests(data.features)
-    flags += flag_duplicates(data.features, train, test, ignore=suspects)
+    some = train[of_some_classes(labels[train], seed)]
+    columns = data.features.iloc[some]
+    # Python and its imports alone take about two seconds.
+    until = began + max(0.25 * options.time_limit, min(0.5 * options.time_limit, 5.0))
+    try:
+        flags = flag_columns(columns, labels[some], data.target, seed, deadline=until)
+    except TimeoutError:
+        flags = []
+        cut.append("the search for columns that may leak the answer was not ready in time")
+    suspects = [flag.column for flag in flags if flag.column is not None]
+    cells = cell_hashes(data.features)
+    flags += flag_duplicates(cells, train, test, ignore=suspects)
     dropped = suspects if options.drop_suspects else []
     if dropped:
         data = data.without(dropped)
     trainer = Trainer(data, options, costs, progress, workers)
-    # The rest is for writing the model and the report, which takes seconds where there are many trees.
+    # The rest of the time is for writing the model and the report: many trees take seconds.
     ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)
     now = time.monotonic()
     until = now + TRAINING_SHARE * (0.5 if options.refit else 1.0) * max(0.0, ends - now)
-    evaluation = cross_validate(trainer, folds, until) if options.cv else evaluate_holdout(trainer, train, test, until)
+    if options.cv:
+        evaluation = cross_validate(trainer, folds, until)
+    else:
+        evaluation = evaluate_holdout(trainer, train, test, until, n_unknown)
     final, board = evaluation.final, evaluation.final.board
     if options.refit:
         progress.prefix = "on all rows: "
         now = time.monotonic()
         final = trainer.train(np.arange(len(labels)), test, now + 0.8 * max(0.0, ends - now))
-        cut += final.board.cut if final.board else ()
+        cut.extend(final.board.cut if final.board else ())
     importance, note = _importance(evaluation, trainer, ends)
     deadline = ends - 0.05 * options.time_limit
     flags += _flag_leaks(data, evaluation, train, test, importance, deadline, seed, progress)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
-    hashes = training_hashes(data.features.iloc[rows], list(data.kinds))
+    hashes = training_hashes(row_hashes({name: cells[name][rows] for name in data.kinds}))
     model = TableModel(final.classifier, data.kinds, data.target, final.about, final.decision, hashes)
     in_training = labels if options.cv else labels[train]
     counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
     board = None if board is None else replace(board, cut=(*board.cut, *cut))
-    return FittedTable(data, options, model, evaluation, board, importance, note, flags, dropped, counts, digests)
+    return FittedTable(
+        data, options, model, evaluation, board, importance, note, flags, dropped, counts, column_digests(cells)
+    )
 
 
-def _flag_columns(
-    data: Data, train: Ints, options: Options, began: float, workers: Workers | None
-) -> list[Flag] | None:
-    """Flag columns before training; None if that would take more than a quarter of the time."""
-    some = train[of_some_classes(data.labels[train], options.seed)]
-    # A column takes milliseconds, and a table may have thousands.
-    runner = workers if workers is not None and workers.n_workers and data.features.shape[1] > 100 else Here(None)
-    work = (data.features.iloc[some], data.labels[some], data.target, options.seed)
-    answers = list(runner.run([(_flag_in_worker, work)], began + 0.25 * options.time_limit))
-    if not answers:
-        return None
-    if answers[0].error is not None:
-        raise answers[0].error
-    return list(answers[0].value)
-
-
-def _flag_in_worker(_: Any, *work: Any) -> list[Flag]:
-    return flag_columns(*work)
+def _few_rows(data: Data, rows: Ints, name: str, seed: int, cut: list[str]) -> Ints:
+    """Return as many of the rows as a few seconds allow, and note in ``cut`` if these are not all."""
+    most = max(1_000, min(SHORT_ROWS, SHORT_CELLS // data.features.shape[1]))
+    some = rows[some_of_each(data.labels[rows], most, seed)]
+    if len(some) < len(rows):
+        cut.append(f"the time limit allows {len(some):,} of {len(rows):,} {name} rows")
+    return some
 
 
 def _flag_leaks(
@@ -433,7 +440,8 @@ def _flag_leaks(
     score = evaluation.judgement.headline.mauc.score
     flags = flag_leaks(table, labels, train, test, data.target, score, importance, scorer, seed=seed)
     if data.groups is None and data.times is None:
-        flags += flag_splits(table, labels, train, test, scorer, seed=seed)
+        flags += flag_codes(table, labels, train, test, scorer, seed=seed)
+        flags += flag_times(table, labels, scorer, seed=seed)
     return flags
 
 
@@ -445,8 +453,11 @@ def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[
     probe, rows = evaluation.probe, evaluation.probe_rows
     present = set(data.labels[rows])
     # The rest is for writing the model and the report.
-    seconds = 0.6 * max(0.0, ends - time.monotonic())
+    seconds = 0.6 * (ends - time.monotonic())
     stop = time.monotonic() + seconds
+    no_time = "no time for permutation importance: raise --time-limit"
+    if seconds <= 0:
+        return [], no_time
 
     def watch(column: str) -> None:
         if time.monotonic() > stop:
@@ -466,4 +477,4 @@ def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[
             watch=watch,
         )
     except TimeoutError:
-        return [], "no time to shuffle all columns: raise --time-limit"
+        return [], no_time

@@ -1,19 +1,14 @@
-"""Flags columns that may leak the answer, test rows that duplicate training rows, and splits that flatter the score.
+"""Flag columns that may leak the answer, test rows that duplicate training rows, and splits that flatter the score.
 
 A flag changes nothing unless the user says so: a column that looks like a leak may be the one good measurement.
-
-Before training, each column is checked alone. After training, three more questions are asked if the data give a
-reason. If there is time, a quick model is scored both ways:
-
-- a column without which the score falls near chance: will it be known at prediction time?
-- a column of codes, such as a person's, that are in both training and test rows: should --group keep them together?
-- a column of dates, where the score on later rows is lower: should --time-column hold out the latest rows?
+Before training, each column is checked alone. After training, a quick model is fitted with and without a suspicious
+column, and with a random split and a split by groups or time.
 """
 
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,14 +19,12 @@ from mauc._tables.columns import are_dates
 from mauc._tables.data import by_group, by_time, stratified
 from mauc._tables.errors import Failure
 from mauc._tables.read import Table
-from mauc._tables.saved_scores import row_hashes
+from mauc._tables.saved_scores import Hashes, row_hashes
 from mauc._typing import Ints
 from mauc.metrics import Importance, mauc_score
 from mauc.model_selection import RareClassKFold, some_of_each
 
-FEW_ROWS = 10  # below this, any column is unique by chance
-NEARLY_UNIQUE = 0.9  # distinct values per row of an ID
-NEARLY_PERFECT = 0.998  # multiclass AUC from which on a column may repeat the target
+FEW_ROWS = 10  # with fewer rows, any column may be unique by chance
 IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|idx|index|uuid|guid|key|nr|no|number|row|rowid|unnamed)([^a-z]|$)")
 FitAndScore = Callable[[Table, Ints, Ints], float]
 """Fits a quick model on the training rows of a table; returns its MAUC on the test rows, or NaN without time."""
@@ -50,13 +43,22 @@ class Flag:
 
 
 def flag_columns(
-    table: Table, labels: NDArray[Any], target: str, seed: int = 0, *, many_columns: int = 100
+    table: Table,
+    labels: NDArray[Any],
+    target: str,
+    seed: int = 0,
+    *,
+    deadline: float = math.inf,
+    many_columns: int = 100,
+    nearly_perfect: float = 0.998,
 ) -> list[Flag]:
     """Flag columns of the training rows, which must be in the order of the file.
 
-    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly alone, or is
-    different in nearly every row, as an ID is. With more than ``many_columns``, :func:`column_recall` skips columns
-    that cannot predict the target almost perfectly.
+    Raise ``TimeoutError`` at the ``deadline``, in the seconds of :func:`time.monotonic`.
+
+    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly alone (a MAUC of
+    ``nearly_perfect``), or is different in nearly every row, as an ID is. With more than ``many_columns``,
+    :func:`column_recall` skips columns that cannot predict the target almost perfectly.
 
     Examples
     --------
@@ -73,6 +75,8 @@ def flag_columns(
     enough = np.unique(some_labels, return_counts=True)[1].min() >= FEW_ROWS
     found = []
     for name in map(str, table.columns):
+        if time.monotonic() > deadline:
+            raise TimeoutError
         values = table[name]
         if values.nunique(dropna=False) < 2:
             found.append(Flag("constant", name, float("nan"), f"column {name!r} has the same value in every row"))
@@ -85,7 +89,7 @@ def flag_columns(
         if counts:
             kind = "counter"
             text = f"looks like a row number (MAUC {alone:.3f} alone): new rows will have other numbers"
-        elif is_map or (enough and alone >= NEARLY_PERFECT):
+        elif is_map or (enough and alone >= nearly_perfect):
             kind = "target"
             text = (
                 f"alone predicts {target!r} almost perfectly (MAUC {alone:.3f}); will you have it at prediction time?"
@@ -99,14 +103,12 @@ def flag_columns(
     return found
 
 
-def flagged_columns(flags: Sequence[Flag]) -> list[str]:
-    """Return the columns among the flags."""
-    return [flag.column for flag in flags if flag.column is not None]
+def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore: Sequence[str] = ()) -> list[Flag]:
+    """Flag test rows that equal training rows in every column, except those to ``ignore``, such as a row number.
 
-
-def flag_duplicates(table: Table, train: Ints, test: Ints, ignore: Sequence[str] = ()) -> list[Flag]:
-    """Flag test rows that equal training rows in every column, except those to ``ignore``, such as a row number."""
-    hashes = row_hashes(table, [str(name) for name in table.columns if name not in ignore] or None)
+    ``cells`` are the hashes of all cells, by column.
+    """
+    hashes = row_hashes({name: each for name, each in cells.items() if name not in ignore} or cells)
     n = int(np.isin(hashes[test], hashes[train]).sum())
     if not n:
         return []
@@ -121,7 +123,7 @@ def flag_duplicates(table: Table, train: Ints, test: Ints, ignore: Sequence[str]
 def column_scores(values: Any, labels: NDArray[Any], seed: int = 0) -> tuple[Ints, NDArray[np.float64]]:
     """Return the rows that can be held out, and their ``(n, C)`` out-of-fold scores by one column alone.
 
-    Numbers go through a decision tree, all others through the class frequencies of each value, with equal weight for
+    A decision tree scores numbers, and the class frequencies of each value score all others, with equal weight for
     every class. A value without training rows gets the same score for every class.
     """
     _, codes = np.unique(labels, return_inverse=True)
@@ -214,7 +216,7 @@ def _is_code(name: str, values: Any) -> bool:
     from pandas.api.types import infer_dtype
 
     known = values.dropna()
-    if len(known) < FEW_ROWS or known.nunique() < NEARLY_UNIQUE * len(known):
+    if len(known) < FEW_ROWS or known.nunique() < 0.9 * len(known):
         return False
     if values.dtype.kind in "iuf":
         return bool(np.array_equal(known, np.floor(known)) and _is_named_as_id(name))
@@ -249,8 +251,8 @@ def flag_leaks(
 ) -> list[Flag]:
     """Flag columns that reach ``least_alone`` alone, and without which little of the ``score`` above chance is left.
 
-    At most ``most_left`` of it is left for a model fitted without the column or, without time, for the model with the
-    column shuffled. The former is fairer: a model that relied on a column would have used others.
+    At most ``most_left`` of it is left for a quick model that is fitted without the column. If there is no time to fit
+    one, the drop by shuffling the column decides.
     """
     rows = train[some_of_each(labels[train], most_rows, seed)]
     found = []
@@ -269,16 +271,6 @@ def flag_leaks(
             )
             found.append(Flag("leak", each.column, alone, text))
     return found
-
-
-def flag_splits(
-    table: Table, labels: NDArray[Any], train: Ints, test: Ints, fit_and_score: FitAndScore, *, seed: int = 0
-) -> list[Flag]:
-    """Flag columns by which a random split flatters the score: :func:`flag_codes` and :func:`flag_times`."""
-    return [
-        *flag_codes(table, labels, train, test, fit_and_score, seed=seed),
-        *flag_times(table, labels, fit_and_score, seed=seed),
-    ]
 
 
 def flag_codes(
@@ -303,7 +295,7 @@ def flag_codes(
     found = []
     for name in map(str, table.columns):
         values = table[name]
-        if not _are_codes(name, values):
+        if not are_codes(name, values):
             continue
         if values.iloc[test].isin(values.iloc[train].dropna()).mean() < 0.5:
             continue
@@ -400,7 +392,7 @@ def _rows_of_some_groups(keys: NDArray[Any], most: int, seed: int) -> Ints:
     return np.flatnonzero(np.isin(codes, order[:n_groups]))
 
 
-def _are_codes(name: str, values: Any, *, least_codes: int = 20, least_rows: float = 1.5) -> bool:
+def are_codes(name: str, values: Any, *, least_codes: int = 20, least_rows: float = 1.5) -> bool:
     """Return whether there are many values, each in a few rows, named or written as IDs: letters with digits."""
     known = values.dropna()
     codes = known.unique()

@@ -4,8 +4,7 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime, time
 from typing import Any
 
@@ -15,7 +14,7 @@ from mauc._tables.text import Source, check_encoding, detect_encoding
 
 MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14
 """Size of the largest sheet, in every version of Excel."""
-BYTES_OF_CELL, BYTES_OF_TEXT = 8, 56
+BYTES_OF_CELL, BYTES_OF_TEXT = 8, 150
 """Memory of every cell, and additional memory of a filled one."""
 QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
 ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}\S+)\s+(.+)", re.IGNORECASE)
@@ -38,7 +37,7 @@ def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
             book = load_workbook(stream, read_only=True, data_only=True)
             chosen = _sheet(book, sheet, source)
             chosen.reset_dimensions()  # what the sheet says about its size may be wrong
-            cells = _filled(chosen.iter_rows(), stream.seek(0, 2) + max_size * GB)
+            rows, n_errors = _filled(chosen.iter_rows(), stream.seek(0, 2) + max_size * GB)
         except TooLarge as error:
             raise Failure(f"{source.path} {error}: raise --max-size if you trust the file") from None
         except (Refused, KeyError, ValueError, TypeError, OSError, SyntaxError) as error:
@@ -52,11 +51,11 @@ def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
             f"{source.path} has {len(book.worksheets)} sheets, and {chosen.title!r} is read; --sheet names another",
             stacklevel=3,
         )
-    if n := cells.n_errors:
-        which = "1 cell with an error" if n == 1 else f"{n} cells with errors"
+    if n_errors:
+        which = "1 cell with an error" if n_errors == 1 else f"{n_errors} cells with errors"
         warnings.warn(f"{source.path} has {which} such as #DIV/0!, read as missing", stacklevel=3)
     text = io.StringIO()
-    csv.writer(text).writerows(cells.table())
+    csv.writer(text).writerows(rows)
     return Source(source.path, text.getvalue().encode())
 
 
@@ -69,56 +68,29 @@ def _sheet(book: Any, name: str | None, source: Source) -> Any:
     return book.worksheets[0 if name is None else titles.index(name)]
 
 
-@dataclass
-class _Cells:
-    """The filled cells of a sheet, and the memory they take."""
+def _filled(lines: Iterable[Sequence[Any]], allowed: float) -> tuple[list[list[str]], int]:
+    """Return the cells from the first filled column to the last, and the number of cells with errors.
 
-    rows: list[tuple[int, list[str]]] = field(default_factory=list)
-    """For each row that is not empty: the position of its first filled cell, and the texts from there to its last."""
-    first: int = MOST_COLUMNS
-    last: int = -1
-    n_errors: int = 0
-    n_bytes: int = 0
-
-    def add(self, line: Iterable[Any]) -> None:
-        """Add one row of the sheet."""
-        texts = {}
-        for k, cell in enumerate(line):
-            is_error = cell.data_type == "e"
-            self.n_errors += is_error
-            if not is_error and (text := _text(cell.value)):
-                texts[k] = text
-        if texts:
-            first, last = min(texts), max(texts)
-            self.rows.append((first, [texts.get(k, "") for k in range(first, last + 1)]))
-            self.first, self.last = min(self.first, first), max(self.last, last)
-            self.n_bytes += sum(BYTES_OF_TEXT + len(text) for text in texts.values())
-
-    @property
-    def width(self) -> int:
-        """Columns from the first filled one to the last."""
-        return self.last - self.first + 1
-
-    def table(self) -> Iterator[list[str]]:
-        """Yield the rows, all of one width."""
-        for first, texts in self.rows:
-            before = first - self.first
-            yield [*[""] * before, *texts, *[""] * (self.width - before - len(texts))]
-
-
-def _filled(lines: Iterable[Sequence[Any]], allowed: float) -> _Cells:
-    """Collect the cells within ``allowed`` bytes: a single cell far out would make a table of many columns."""
-    cells = _Cells()
+    They may take ``allowed`` bytes: a single cell far out would make a table of many columns.
+    """
+    rows: list[dict[int, str]] = []
+    first, last, n_errors, n_bytes = MOST_COLUMNS, -1, 0, 0
     for number, line in enumerate(lines, 1):
         if number > MOST_ROWS:
             raise Refused(f"it holds a row beyond the last of a sheet, {MOST_ROWS}")
-        cells.add(line)
-        if cells.n_bytes + BYTES_OF_CELL * len(cells.rows) * cells.width > allowed:
+        n_errors += sum(cell.data_type == "e" for cell in line)
+        row = {k: text for k, cell in enumerate(line) if cell.data_type != "e" and (text := _text(cell.value))}
+        if row:
+            rows.append(row)
+            first, last = min(first, *row), max(last, *row)
+            n_bytes += sum(BYTES_OF_TEXT + len(text) for text in row.values())
+        n_columns = last - first + 1
+        if n_bytes + BYTES_OF_CELL * len(rows) * n_columns > allowed:
             raise TooLarge(
-                f"holds a sheet of {len(cells.rows)} rows or more and {cells.width} columns, which takes over "
+                f"holds a sheet of {len(rows)} rows or more and {n_columns} columns, which takes over "
                 f"{allowed / GB:.2g} GB"
             )
-    return cells
+    return [[row.get(k, "") for k in range(first, last + 1)] for row in rows], n_errors
 
 
 def _text(value: Any) -> str:

@@ -23,7 +23,7 @@ from mauc._io import write_whole
 from mauc._tables.errors import Failure
 from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 
-FORMAT = "mauc model 2"
+FORMAT = "mauc model 3"
 SCHEMA = "schema.json"
 REAL = (ImportError, MemoryError, OSError)
 """Errors that say nothing about the file: they are raised unchanged."""

@@ -39,16 +39,6 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "LossNode": frozenset(LOSSES),
     # Trees are arrays that compiled code walks: a forged one may crash the process, but cannot run code.
     "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
-    # Predicates on a column, which skrub's selectors call.
-    "FunctionNode": frozenset(
-        {
-            "skrub._dataframe._common.is_any_date",
-            "skrub._dataframe._common.is_categorical",
-            "skrub._dataframe._common.is_numeric",
-            "skrub._table_vectorizer._created_by_predicate",
-            "skrub.selectors._selectors._cardinality_below",
-        }
-    ),
     "ObjectNode": frozenset(
         {
             "mauc.ensemble.bases.BoostedTrees",
@@ -57,6 +47,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "mauc.ensemble.classifier.MAUCStackingClassifier",
             "mauc.ensemble.columns.TableColumns",
             "mauc.ensemble.columns.TextColumn",
+            "mauc.ensemble.columns.TextPlace",
             "mauc.ensemble.combination.Combination",
             "mauc.ensemble.fitting.FoldAverage",
             "mauc.ensemble.odds.ProportionalOdds",
@@ -88,24 +79,14 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "sklearn.preprocessing._label.LabelEncoder",
             "sklearn.tree._classes.DecisionTreeClassifier",
             "sklearn.tree._classes.ExtraTreeClassifier",
-            "skrub._apply_to_each_col.ApplyToEachCol",
-            "skrub._check_input.CheckInputDataFrame",
-            "skrub._clean_categories.CleanCategories",
             "skrub._clean_null_strings.CleanNullStrings",
             "skrub._datetime_encoder.DatetimeEncoder",
             "skrub._drop_uninformative.DropUninformative",
             "skrub._duration_to_float.DurationToFloat",
             "skrub._table_vectorizer.PassThrough",
-            "skrub._table_vectorizer.ShortReprDict",
-            "skrub._table_vectorizer.TableVectorizer",
             "skrub._to_datetime.ToDatetime",
             "skrub._to_float.ToFloat",
             "skrub._to_str.ToStr",
-            "skrub.selectors._base.All",
-            "skrub.selectors._base.And",
-            "skrub.selectors._base.Cols",
-            "skrub.selectors._base.Filter",
-            "skrub.selectors._base.Sub",
         }
     ),
 }
@@ -116,7 +97,6 @@ FIXED = {
     "input": '"content"',
     "memory": "null",
     "n_jobs": "null",
-    "rename_columns": '"{}"',
 }
 # A setting that is text must be a plain word. A file name, a data type such as "datetime64[ns, ZONE]" or a format
 # string is not one, so it does not matter what pandas or scikit-learn would do with it.
@@ -130,7 +110,6 @@ TEXTS = {
     # pandas opens the file that is named after "dateutil/".
     "output_time_zone_": ZONE,
     "tz": ZONE,
-    "selector_repr": ANY,  # shown, and never read
     "token_pattern": ANY,  # may be slow, like anything in a forged model
 }
 BIT_GENERATORS = frozenset(f'"{name}"' for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"))
@@ -143,7 +122,6 @@ FIELDS = {
     "TreeNode": {"__reduce__", "content"},
     "LossNode": {"__reduce__", "content"},
     "TypeNode": set(),
-    "FunctionNode": set(),
 }
 ARRAY_FILE = re.compile(r"[0-9]+\.npy", re.ASCII)
 
@@ -213,7 +191,7 @@ def _children(node: Node, files: Collection[str]) -> list[Node]:
         return _children_of_array(node, fields, files)
     if fields != FIELDS.get(loader, {"content"}):
         raise Malformed(f"other fields than those of a {loader}")
-    if loader in ("TypeNode", "FunctionNode"):
+    if loader == "TypeNode":
         return []
     if loader == "JsonNode" and isinstance(content, str):
         return []

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mauc._tables.columns import check_date_order
 from mauc._tables.errors import Usage
 from mauc._validation import check_choice
 
@@ -100,22 +99,29 @@ class Options:
             raise Usage(f"--holdout must be a number strictly between 0 and 1, got {self.holdout:g}")
         if self.effort not in ("quick", "normal", "best"):
             raise Usage(f"--effort must be quick, normal or best, got {self.effort!r}")
-        check_date_order(self.dates)
+        if self.dates not in (None, "day-first", "month-first"):
+            raise Usage(f"--dates must be day-first or month-first, got {self.dates!r}")
         if self.time_column and self.group:
             raise Usage("--time-column and --group each choose the test rows: leave one of them out")
         if self.cv and self.time_column:
             raise Usage("--cv tests on all rows in turn and --time-column on the latest: leave one of them out")
         if self.cv and self.refit:
             raise Usage("--cv trains the final model on all rows, as --refit does: leave --refit out")
+        if self.few_seconds and (self.cv or self.refit) and self.linear is None:
+            option = "--cv" if self.cv else "--refit"
+            raise Usage(
+                f"--time-limit {self.time_limit:g} is enough for one training, and {option} needs more: use "
+                f"--time-limit 10 or more, or leave {option} out"
+            )
         if self.repeats > 1 and not self.cv:
             raise Usage("--repeats repeats the cross-validation: add --cv 5, or leave it out")
 
     @property
-    def hurried(self) -> bool:
+    def few_seconds(self) -> bool:
         """Whether the time is enough for one small forest only: a child process takes seconds to start."""
-        return self.time_limit < 8.0
+        return self.time_limit < 10.0
 
     @property
     def n_workers(self) -> int | None:
         """Child processes to train in; None: one for each core."""
-        return 0 if self.linear is not None or self.hurried else None
+        return 0 if self.linear is not None or self.few_seconds else None

@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -162,10 +162,6 @@ class Parts:
     def n_bytes(self) -> int:
         return sum(path.stat().st_size for path in self.paths)
 
-    def rows_that_fit(self) -> int:
-        """Return about how many rows can be read whole and evaluated in the free memory."""
-        return int(MEMORY_SHARE * available_memory() / (BYTES_PER_CELL * max(1, len(self.names))))
-
     def fits(self) -> bool:
         """Return whether the whole table can be read and evaluated in the free memory."""
         if self.format == "npz" or not all(path.is_file() for path in self.paths):
@@ -181,14 +177,14 @@ def check_fits(parts: Parts) -> None:
     """Refuse to read a table whole that is in parts, or larger than the free memory."""
     if parts.several:
         raise Failure(
-            f"mauc fit reads a single file into memory, and {parts.display} stands for {len(parts.paths)}: join them, "
-            "or train on all of them with --engine dask"
+            f"mauc fit reads one file into memory, and {parts.display} stands for {len(parts.paths)}: join them, or "
+            "train a linear model on all of them in Python with mauc.dask"
         )
     if not parts.fits():
         raise Failure(
             f"{parts.display} does not fit in memory ({parts.n_bytes / 1e9:.2g} GB, and {available_memory() / 1e9:.2g} "
-            f"are free), only about {parts.rows_that_fit()} of its rows do: take a random sample of them, or train on "
-            "all of them with --engine dask"
+            "are free): take a random sample of its rows, or train a linear model on all of them in Python with "
+            "mauc.dask"
         )
 
 
@@ -329,36 +325,18 @@ def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> It
     With each table comes its batch of pyarrow, None for CSV. pandas reads CSV, as in a whole table: pyarrow takes the
     types of the columns from the first block, and fails if a later block has other types.
     """
+    import pandas as pd
+
     if parts.format == "parquet":
         for batch in part_batches(path, rows=rows):
             import pyarrow as pa  # after the reader has said that it is missing
 
             yield _as_table(pa.Table.from_batches([batch]), parts.date_formats), batch
         return
-    with _read_csv(path, text, chunksize=rows) as chunks:
-        for chunk in chunks:
-            if len(chunk):
-                yield chunk.reset_index(drop=True), None
-
-
-def table_rows(parts: Parts, path: Path, group: int | None, text: Sequence[str]) -> Table:
-    """Return a row group of a Parquet part, or a whole part of CSV, read as :func:`table_chunks` reads them."""
-    if parts.format == "parquet":
-        return _as_table(open_parquet(path).read_row_group(group), parts.date_formats)
-    with _read_csv(path, text) as table:
-        return table
-
-
-@contextmanager
-def _read_csv(path: Path, text: Sequence[str], **options: Any) -> Iterator[Any]:
-    """Yield the table, or its chunks."""
-    import pandas as pd
-
     try:
-        dtypes = dict.fromkeys(text, str)
-        found = pd.read_csv(path, sep=detect_separator(Source(path)), dtype=dtypes, low_memory=False, **options)
-        with found if "chunksize" in options else nullcontext():
-            yield found
+        separator, dtypes = detect_separator(Source(path)), dict.fromkeys(text, str)
+        with pd.read_csv(path, sep=separator, dtype=dtypes, low_memory=False, chunksize=rows) as chunks:
+            yield from ((chunk.reset_index(drop=True), None) for chunk in chunks if len(chunk))
     except ValueError as error:
         raise unreadable_text(path, error) from None
 
@@ -378,13 +356,11 @@ class TrueClasses:
     """Classes, sorted."""
     codes: NDArray[Any]
     """``(N,)`` index of each row's class, in as few bytes as possible."""
-    part_rows: tuple[int, ...] = ()
-    """Rows of each part."""
 
     def renamed(self, names: NDArray[np.str_]) -> "TrueClasses":
         """Return the same rows with other names for the labels; labels of one name become one."""
         labels, place = np.unique(names, return_inverse=True)
-        return TrueClasses(labels, smallest_ints(place, len(labels))[self.codes], self.part_rows)
+        return TrueClasses(labels, smallest_ints(place, len(labels))[self.codes])
 
     def subset(self, rows: NDArray[np.bool_]) -> "TrueClasses":
         """Return some of the rows, and the labels that they have."""
@@ -396,7 +372,6 @@ def read_target(parts: Parts, name: str, most_values: int = 100_000) -> TrueClas
     """Return the classes in column ``name``, the same as :func:`class_labels` of the whole table."""
     places: dict[Any, int] = {}
     found: list[NDArray[Any]] = []
-    part_rows = []
     for path in parts.paths:
         missing, first_missing, row = 0, 0, 0
         for values, index in _distinct_values(path, name):
@@ -417,7 +392,6 @@ def read_target(parts: Parts, name: str, most_values: int = 100_000) -> TrueClas
                 f"column {name!r} of {path} has no class in {count_of(missing)} (first: row {first_missing}): fill "
                 "them in or drop them"
             )
-        part_rows.append(row)
     if not places:
         raise Failure(f"{parts.display} has no rows: check that it is the right file")
     labels = class_labels(_as_series(parts, name, list(places)), name, Path(parts.display), as_named=True)
@@ -427,7 +401,7 @@ def read_target(parts: Parts, name: str, most_values: int = 100_000) -> TrueClas
         part = found.pop(0)
         codes[end : end + len(part)] = part
         end += len(part)
-    return TrueClasses(np.arange(len(places)).astype(str), codes, tuple(part_rows)).renamed(labels)
+    return TrueClasses(np.arange(len(places)).astype(str), codes).renamed(labels)
 
 
 def smallest_ints(index: Any, n: int) -> NDArray[Any]:

@@ -6,9 +6,10 @@ bytes each, at most about a million), so that ``mauc predict`` can say which row
 model file, so that only scores of the same table are compared.
 """
 
+import functools
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,49 +31,54 @@ TRAINED_ON = "trained_on"
 """Column of ``mauc predict``: yes for training rows, else no."""
 
 
-def column_digests(table: Table) -> dict[str, str]:
-    """Return a digest of each column, which depends on the order of the rows."""
-    return {str(name): hashlib.sha256(_hash_cells(table[name]).tobytes()).hexdigest() for name in table.columns}
-
-
-def row_hashes(table: Table, columns: Sequence[str] | None = None) -> Hashes:
-    """Return the ``(N,)`` hash of each row over these columns, default all; their order does not matter.
+def cell_hashes(table: Table) -> dict[str, Hashes]:
+    """Return the ``(N,)`` hashes of the cells of each column.
 
     Numbers count by their first 12 digits, since CSV files may lose the last ones. Whole numbers, decimals and numbers
     written as text equal the same number as a float; all missing values are the same.
+    """
+    return {str(name): _hash_cells(table[name]) for name in table.columns}
+
+
+def column_digests(cells: Mapping[str, Hashes]) -> dict[str, str]:
+    """Return a digest of each column, which depends on the order of the rows."""
+    return {name: hashlib.sha256(hashes.tobytes()).hexdigest() for name, hashes in cells.items()}
+
+
+def row_hashes(cells: Mapping[str, Hashes]) -> Hashes:
+    """Return the ``(N,)`` hash of each row, from the hashes of its cells; the order of columns does not matter.
 
     Examples
     --------
     >>> import pandas as pd
     >>> a = pd.DataFrame({"x": [1, 2], "soil": ["sand", None]})
     >>> b = pd.DataFrame({"soil": ["sand", float("nan")], "x": [1.0, 2.0]})
-    >>> (row_hashes(a) == row_hashes(b)).tolist()
+    >>> (row_hashes(cell_hashes(a)) == row_hashes(cell_hashes(b))).tolist()
     [True, True]
     """
-    total = np.zeros(len(table), dtype=np.uint64)
-    for name in table.columns if columns is None else columns:
-        seed = int.from_bytes(hashlib.sha256(str(name).encode()).digest()[:8], "little")
-        total += _mix(_hash_cells(table[name]) ^ np.uint64(seed))
-    return _mix(total)
+    seeds = [int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little") for name in cells]
+    mixed = (_mix(hashes ^ np.uint64(seed)) for hashes, seed in zip(cells.values(), seeds, strict=True))
+    return _mix(functools.reduce(np.add, mixed))
 
 
-def training_hashes(table: Table, columns: Sequence[str] | None = None, *, most: int = 1_000_000) -> Hashes:
+def training_hashes(rows: Hashes, *, most: int = 1_000_000) -> Hashes:
     """Return a limit, then the sorted, distinct hashes up to it: all of up to ``most`` rows, else a random sample."""
-    limit = LARGEST if len(table) <= most else LARGEST * most // len(table)
-    hashes = np.unique(row_hashes(table, columns))
+    limit = LARGEST if len(rows) <= most else LARGEST * most // len(rows)
+    hashes = np.unique(rows)
     return np.concatenate([np.array([limit], dtype=np.uint64), hashes[hashes <= np.uint64(limit)]])
 
 
-def were_trained_on(table: Table, trained: Hashes, columns: Sequence[str] | None = None) -> NDArray[np.bool_]:
+def were_trained_on(table: Table, trained: Hashes) -> NDArray[np.bool_]:
     """Return ``(N,)`` which rows were trained on; ``trained`` is what :func:`training_hashes` returned.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> were_trained_on(pd.DataFrame({"x": [5, 200]}), training_hashes(pd.DataFrame({"x": range(100)}))).tolist()
+    >>> trained = training_hashes(row_hashes(cell_hashes(pd.DataFrame({"x": range(100)}))))
+    >>> were_trained_on(pd.DataFrame({"x": [5, 200]}), trained).tolist()
     [True, False]
     """
-    return np.isin(row_hashes(table, columns), trained[1:])
+    return np.isin(row_hashes(cell_hashes(table)), trained[1:])
 
 
 def estimate_trained(n_found: int, n_rows: int, trained: Hashes) -> tuple[int, bool]:

@@ -16,7 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc._tables.data import Data, Split, by_time, group_folds
+from mauc._tables.data import Data, Split, by_time, group_folds, stratified
 from mauc._tables.decide import Decision, decisions_of, learn_decision
 from mauc._tables.errors import Failure
 from mauc._tables.options import Linear, Options, describe
@@ -103,14 +103,14 @@ class Trainer:
         if not table.notna().to_numpy().any():
             raise Failure("every column is empty in the training rows: a model needs one that holds values")
         self.progress.step(f"preparing {table.shape[1]} columns")
-        latest = self._latest(rows)
         groups = self._groups(rows)
+        split = self._split(rows, groups)
         stack = MAUCStackingClassifier(
             effort=options.effort,
             columns=TableColumns(options.seed),
             calibrate="normalized",
             random_state=options.seed,
-            cv=latest,
+            cv=split,
             ordinal=None if data.order is None else [name for name in data.order if name in set(labels)],
         )
         fits = stack._train(
@@ -134,6 +134,9 @@ class Trainer:
         held_out = np.flatnonzero(~np.isnan(stack.oof_combination_[:, 0]))
         codes = np.searchsorted(stack.classes_, labels[held_out])
         out_of_fold = stack._probabilities(stack.oof_combination_[held_out])
+        late = options.few_seconds and (time.monotonic() > deadline or len(shares) > 10)
+        if late:
+            stack.cut_["the choice of predicted classes"] = "was not learnt in time: class frequencies decide"
         decision = learn_decision(
             out_of_fold,
             codes,
@@ -141,10 +144,11 @@ class Trainer:
             options.decide,
             self.costs,
             seed=options.seed,
-            most_rows=500 if options.hurried else None,
+            most_classes=0 if late else 40,
+            most_rows=500 if options.few_seconds else None,
         )
         source = "the latest fifth of the training rows"
-        if latest is None:
+        if data.times is None:
             rows_or_groups = "training rows" if groups is None else "whole groups of training rows"
             source = f"{rows_or_groups}, scored by models that were not trained on them"
         board = _leaderboard(stack, used, winner, f"{len(held_out)} validation rows ({source})")
@@ -172,14 +176,17 @@ class Trainer:
             return None
         return groups[rows]
 
-    def _latest(self, rows: Ints) -> list[Split] | None:
-        """Return a split that validates on the latest rows; None, the default split, if the table has no times."""
-        if self.data.times is None:
-            return None
-        try:
-            return [by_time(self.data.labels[rows], self.data.times[rows], 0.2)]
-        except Failure:
-            return None  # too few times
+    def _split(self, rows: Ints, groups: NDArray[Any] | None, many_rows: int = 500) -> list[Split] | None:
+        """Return one split, by time or within a few seconds; None for the folds of the planner."""
+        labels, times = self.data.labels[rows], self.data.times
+        if times is not None:
+            try:
+                return [by_time(labels, times[rows], 0.2)]
+            except Failure:
+                return None  # too few times
+        if self.options.few_seconds and groups is None and len(rows) > many_rows:
+            return [stratified(labels, 0.25, self.options.seed)]
+        return None
 
 
 def numeric_columns(seed: int) -> list[Any]:
@@ -255,9 +262,11 @@ class Evaluation:
 
 
 def evaluate_holdout(
-    trainer: Trainer, train: Ints, test: Ints, deadline: float, most_scores: int = 4_000_000
+    trainer: Trainer, train: Ints, test: Ints, deadline: float, n_unknown: int = 0, most_scores: int = 4_000_000
 ) -> Evaluation:
     """Train on one part of the rows, and test the model to write on the other.
+
+    ``n_unknown`` is the number of rows that no part has, because their class is in no training row.
 
     With hundreds of classes or more, only the rows of some classes, drawn at random, are tested: class pairs are many,
     and every row has a score for every class.
@@ -272,8 +281,7 @@ def evaluate_holdout(
     predicted = classes[decisions_of(scores[trained.name], trained.decision)]
     groups = None if data.groups is None else data.groups[some]
     found = judge(labels[some], scores, labels=classes, y_train=labels[train], y_pred=predicted, groups=groups)
-    n_untested = len(labels) - len(train) - len(some)
-    return Evaluation(trained, found, some, classes, scores, trained, some, n_untested)
+    return Evaluation(trained, found, some, classes, scores, trained, some, n_unknown + len(test) - len(some))
 
 
 def cv_folds(labels: Any, groups: Any, n_folds: int, n_repeats: int, seed: int) -> list[list[Split]]:

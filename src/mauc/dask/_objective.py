@@ -129,7 +129,7 @@ def _spread(weight: Floats, mean: Floats, squares: Floats) -> Floats:
 
 
 def closed_form(risk: SurrogateRisk) -> Exponential | Squared:
-    """Return the closed form of a risk; raise an error if it has none."""
+    """Return the closed form of a risk; raise an error for a risk without one."""
     form = risk.surrogate.closed_form
     if form is None:
         advice = "train the others in memory, on a sample of the rows, by mauc.MAUCClassifier"

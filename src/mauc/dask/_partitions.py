@@ -75,12 +75,12 @@ def _connected() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # distributed is not imported here: the schedulers of one machine do without it.
+        # distributed is not imported here: the schedulers of one machine do not need it.
         cancelled = isinstance(error, asyncio.CancelledError | concurrent.futures.CancelledError)
         if not cancelled and type(error).__name__ not in ("ClosedClientError", "CommClosedError"):
             raise
         raise RuntimeError(
-            "the Dask client was closed, or its scheduler lost, before the result was there: "
+            "the Dask client was closed, or its scheduler was lost, before the result was computed: "
             "connect a new Client and call again"
         ) from error
 
@@ -127,7 +127,7 @@ def _like(first: Any, first_name: str, collection: Any, name: str) -> Any:
         return collection if rows == known else collection.rechunk({0: rows})
     found, wanted = len(_delayed(collection)), len(_delayed(first))
     if found != wanted:
-        advice = "take both from one collection, or repartition them alike; compute_chunk_sizes() lets arrays be cut"
+        advice = "take both from one collection, repartition them equally, or call compute_chunk_sizes() on arrays"
         raise invalid(
             name, f"must have the partitions of {first_name}", f"{found} for {wanted} of {first_name}", advice
         )
@@ -192,7 +192,7 @@ class ClassTotals(NamedTuple):
         return ClassTotals(labels, counts, weights)
 
     def partition(self) -> ClassPartition:
-        """Return one row for each class that stands for all of its rows: pair weights need no more."""
+        """Return a partition with one row per class, of the weight of the class: enough for pair weights."""
         there = np.flatnonzero(self.counts)
         weights = self.counts if self.weights is None else self.weights
         return ClassPartition(there, len(self.counts), weights[there].astype(np.float64))
@@ -220,7 +220,7 @@ def _totals_of_part(number: int, y: Any, weight: Any, parameter: str) -> ClassTo
         return ClassTotals(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), None)
     values = np.asarray(y)
     with in_partition(number):
-        # Name the row of a missing class: the user cannot look at a partition as at an array in memory.
+        # Name the row of a missing class, because the user cannot look it up in a partition.
         for row, value in enumerate(values.ravel().tolist() if values.dtype.kind in "OfMm" else ()):
             if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
                 came, advice = f"a missing value in row {row}", "drop the samples without a class"
@@ -236,7 +236,7 @@ def _add_totals(parts: list[ClassTotals]) -> ClassTotals:
         return parts[0]
     kinds = {"number" if part.classes.dtype.kind in "biuf" else "other" for part in filled}
     together = [part.classes if len(kinds) == 1 else part.classes.astype(object) for part in filled]
-    # Strings and numbers together are refused with the message of one array that mixes them.
+    # Mixed strings and numbers get the same error as in one array.
     classes, codes = check_classes(np.concatenate(together))
     sizes = np.bincount(codes, np.concatenate([part.counts for part in filled])).astype(np.int64)
     weights = [part.weights for part in filled if part.weights is not None]

@@ -94,7 +94,7 @@ class MAUCClassifier(LocalClassifier):
         """Return the facts about the classes that every partition needs."""
         partition, pairs = totals.partition(), check_pairs(self.pairs, len(totals.counts))
         term = partial(log_term, self.log_loss, pairs, class_weights=partition.weights, balanced=bool(self.balanced))
-        # A matrix of pairs that has no log-loss is refused here, and not on a worker.
+        # Refuse a matrix of pairs that has no log-loss here, not on a worker.
         term(y=np.arange(len(totals.counts)), unit=np.ones(len(totals.counts)))
         return shared((totals, partition.pair_weights(pairs), term))
 
@@ -137,7 +137,7 @@ class MAUCClassifier(LocalClassifier):
         return self._lazy("predict_proba", X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the multiclass AUC of the scores that the model was trained to rank by, over the classes in ``y``.
+        """Return the multiclass AUC of the scores that the model ranks by, over the classes in ``y``.
 
         For Dask collections, a class that was not in the training data is an error.
         """
@@ -151,7 +151,7 @@ class MAUCClassifier(LocalClassifier):
 
 
 def _read(known: tuple[Any, ...], n_features: int, number: int, X: Any, y: Any, weight: Any) -> Part:
-    """Run the checks of scikit-learn and ours, with the partition's number in the message."""
+    """Check the rows of a partition; errors name the number of the partition."""
     totals, v, term = known
     with in_partition(number):
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_min_samples": 0}

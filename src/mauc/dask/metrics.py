@@ -14,11 +14,18 @@ from dask.delayed import Delayed
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_choice, check_labels, check_pairs, check_real, check_scored_classes, invalid
+from mauc._validation import (
+    check_choice,
+    check_groups,
+    check_labels,
+    check_pairs,
+    check_real,
+    check_scored_classes,
+    invalid,
+)
 from mauc.dask._partitions import ClassTotals, class_totals, in_partition, keep, partitions, run, shared, task, tree
 from mauc.metrics import Comparison, Interval
 from mauc.metrics import partial_counts as counts
-from mauc.metrics.groups import check_groups
 from mauc.metrics.inference import warn_of_singles
 from mauc.metrics.scores import ABSENT, check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import NO_DIFFERENCE, Sample, comparison, interval
@@ -261,13 +268,13 @@ class _Scored:
 
 
 def _rows(totals: ClassTotals, parameter: str, number: int, y: Any, weight: Any, scores: Any) -> _Rows:
-    """Run the checks of the metric in memory, with the partition's number in the message."""
+    """Check the rows of a partition as the metric in memory does; errors name the number of the partition."""
     labels = totals.classes
     with in_partition(number):
         if len(y) == 0 and len(scores):
             came, advice = f"{len(scores)} rows for 0 true classes", "pass scores and classes of the same samples"
             raise invalid(parameter, "must have one row per sample", came, advice)
-        if len(y) == 0:  # float32 leaves the scores of other partitions as they are
+        if len(y) == 0:  # float32, so that the scores of other partitions keep their type
             none = np.zeros((0, len(labels)), dtype=np.float32)
             return _Rows(np.zeros(0, dtype=np.int64), none, None if weight is None else np.zeros(0))
         checked = check_scored_classes(y, scores, labels, None, parameter)

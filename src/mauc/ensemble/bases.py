@@ -80,9 +80,9 @@ class KernelColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class BoostedTrees(HistGradientBoostingClassifier):  # type: ignore[misc]
-    """Histogram boosting that also takes columns without a number, on which scikit-learn 1.9 fails.
+    """Histogram boosting that also takes columns without any number, on which scikit-learn 1.9 fails.
 
-    A fold may have such a column. It is replaced by zeros.
+    A fold may have such a column. This class replaces it by zeros.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class BoostedTrees(HistGradientBoostingClassifier):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Floats | None = None) -> Self:
-        """Find the columns without a number, and fit."""
+        """Find the columns without any number, and fit."""
         columns = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
         self.empty_ = np.isnan(columns).all(axis=0)
         super().fit(np.where(self.empty_, 0.0, columns), y, sample_weight)
@@ -109,7 +109,7 @@ def default_estimators(random_state: int | None = 0, n_trees: int = 300) -> list
     """Return nine classifiers that make different mistakes. Each balances the classes and takes missing values.
 
     A stack uses them on tables of up to 3,500 rows; :func:`mauc.ensemble.planner.plan_members` adapts them to larger
-    ones. The first two, trees and a linear model, are a good combination soon.
+    tables. The first two, a forest and a linear model, already make a good combination.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def fit_base(model: Any, X: Any, y: Ints, weight: Floats | None) -> Any:
 def class_scores(model: Any, X: Any, n_classes: int) -> Floats:
     """Return ``(N, C)`` probabilities of a model fitted on codes, or else the softmax of its decision function.
 
-    A class that the model does not know has 0.
+    A class that the model does not know has the score 0.
     """
     scores = scores_by_code(model, X, n_classes)
     if not np.isfinite(scores).all():

@@ -20,23 +20,20 @@ from threadpoolctl import threadpool_limits
 
 from mauc._estimators import RankingClassifier, encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
+from mauc._validation import check_groups, check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
 from mauc.ensemble.bases import class_scores, ordinal_estimators, weight_argument
 from mauc.ensemble.calibration import Calibration, fit_calibration
-from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, transformer_for
+from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, has_texts, transformer_for
 from mauc.ensemble.combination import LearntCombination, OutOfFold, learn_combination, mean_or_best
-from mauc.ensemble.fitting import Fits, Here, Runner, TrainingData, Watch, fit_all_rows, fit_folds
+from mauc.ensemble.fitting import Fits, InProcess, Runner, TrainingData, Watch, fit_all_rows, fit_folds
 from mauc.ensemble.odds import class_order
 from mauc.ensemble.planner import Effort, Member, Size, StackPlan, has_many_trees, plan_members, starter
-from mauc.ensemble.tree_columns import TreeLayout
 from mauc.ensemble.workers import Workers
-from mauc.model_selection import check_groups, folds_of, of_some_classes, some_of_each
-from mauc.risk import SurrogateRisk
-from mauc.surrogates import get_surrogate
+from mauc.model_selection import folds_of, of_some_classes, some_of_each
 
 __all__ = ["MAUCStackingClassifier"]
 
-WHOLE = "combination"
+COMBINATION = "combination"
 
 
 class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: ignore[misc]
@@ -44,9 +41,9 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
     .. math:: F = s \operatorname{softmax}\Bigl(\sum_k w_k \log p_k\Bigr) + (1 - s)\, \bar p, \qquad w_k \ge 0
 
-    Each model is fitted on folds and scores the rows that were held out. The weights minimise the exact surrogate risk
-    of these out-of-fold scores. The weights are used alone, s = 1, if they are ahead of the plain mean of the models by
-    a standard error on rows that they were not learnt from; else s is a half: :mod:`mauc.ensemble.combination`.
+    Each model is fitted on folds and scores the rows that were held out. The weights minimise the surrogate risk of
+    these out-of-fold scores. If the weights beat the plain mean of the models by a standard error on rows that they
+    were not learnt from, they are used alone: s = 1. Otherwise s = ½ (:mod:`mauc.ensemble.combination`).
 
     Parameters
     ----------
@@ -59,25 +56,14 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     cv : int, splitter or list of (train, test), optional
         Folds. Default: five; for the default models three from 3,500 samples on, and from 20,000 on a fifth is held out
         once. A number gives :class:`mauc.model_selection.RareClassKFold`, which keeps every class in every training
-        part. With other folds a class that is missing from a training part gets the floor score. For rows that belong
-        together, such as those of one patient, pass ``groups`` to ``fit``.
-    surrogate : str or object, default="exponential"
-        Pair loss that the weights minimise: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``,
-        ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and
-        ``derivative(t)``.
-    alpha : float, optional
-        Margin or rate of the surrogate, if it has one; default: 6.
-    floor : float, default=0.03
-        Smallest score before the logarithm, as a share of the frequency of the class.
+        part. With other folds, a class that is missing from a training part gets the smallest score. For rows that
+        belong together, such as those of one patient, pass ``groups`` to ``fit``.
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
-    refit : {"auto", True, False}, default="auto"
-        True: after the folds each model is fitted on all rows. False: it is the average of its models of the folds,
-        which saves that fit and predicts more slowly. ``"auto"``: forests are fitted on all rows and all others
-        averaged; with a single fold all are fitted on all rows. A model without a weight is not fitted again.
+        Weights of the class pairs.
     time_limit : float, optional
         Seconds that :meth:`fit` may take. The default models are then fitted in child processes, one per core. Models
-        that are not ready in time are ended and named in ``cut_``; a faster machine may then give another stack. Of
-        your own models, none begins after the limit.
+        that are not ready in time are stopped and named in ``cut_``; a faster machine may then give another stack. Of
+        your own models, none starts after the limit.
     effort : {"quick", "normal", "best"}, default="normal"
         Amount of work for the default models; normal is about a minute on two cores up to 100,000 samples.
     n_jobs : int, optional
@@ -106,7 +92,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     classes_ : (C,) array
     estimators_ : list of fitted classifiers
     named_estimators_ : dict of name to fitted classifier
-        A model that is not fitted on all rows has those of the folds as its ``estimators``.
+        Forests are fitted on all rows. The other models are averages of the ``estimators`` that the folds gave, or
+        are fitted on all rows too, if the folds are few.
     weights_ : dict of name to float
         Weight :math:`w_k` of each model.
     weighted_share_ : float
@@ -159,11 +146,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         estimators: list[tuple[str, Any]] | None = None,
         *,
         cv: Any = None,
-        surrogate: str | Any = "exponential",
-        alpha: float | None = None,
-        floor: float = 0.03,
         pairs: str | ArrayLike = "ovo",
-        refit: bool | Literal["auto"] = "auto",
         time_limit: float | None = None,
         effort: Effort = "normal",
         n_jobs: int | None = None,
@@ -175,11 +158,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     ) -> None:
         self.estimators = estimators
         self.cv = cv
-        self.surrogate = surrogate
-        self.alpha = alpha
-        self.floor = floor
         self.pairs = pairs
-        self.refit = refit
         self.time_limit = time_limit
         self.effort = effort
         self.n_jobs = n_jobs
@@ -217,10 +196,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if not kept or len(listed) < len(given) or not all(isinstance(name, str) for name in names):
             came, advice = repr(self.estimators), "pass e.g. [('lr', LogisticRegression()), ('nb', GaussianNB())]"
             raise invalid("estimators", "must be a list of (name, classifier)", came, advice)
-        taken = (WHOLE, *self._get_param_names())
+        taken = (COMBINATION, *self._get_param_names())
         bad = [name for name in names if names.count(name) > 1 or "__" in name or name in taken]
         if bad:
-            requirement = "must have different names without '__' that are no parameters"
+            requirement = "must have different names without '__' that are not parameters of the stack"
             raise invalid("estimators", requirement, repr(bad[0]), "rename it")
         for name, model in kept:
             if not hasattr(model, "fit") or isinstance(model, type) or is_regressor(model):
@@ -230,7 +209,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Self:
-        """Fit every model on every fold and, if it is refitted, on all rows, and learn the combination.
+        """Fit every model on every fold, some also on all rows, and learn the combination.
 
         Parameters
         ----------
@@ -254,17 +233,15 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         groups: ArrayLike | None = None,
         *,
         extra: Any = None,
-        layout: TreeLayout | None = None,
         deadline: float | None = None,
         workers: Workers | None = None,
         watch: Watch | None = None,
     ) -> Fits:
         """Fit until a deadline in seconds of :func:`time.monotonic`; every model also scores the ``extra`` rows.
 
-        ``layout`` describes X if the caller made it from a table. The caller ends its ``workers``.
+        The caller ends its ``workers``.
         """
         self._check_parameters()
-        risk = SurrogateRisk(get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=6.0))
         X = self._checked(X, reset=True)
         classes, codes = encode_classes(y)
         check_consistent_length(X, codes)
@@ -272,20 +249,19 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         pairs = check_pairs(self.pairs, len(classes))
         # An ordered y does not change a list of the user's own models.
         order = None if self.estimators is not None and self.ordinal is None else class_order(self.ordinal, y, classes)
-        counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
-        group = check_groups(groups, len(codes))
-        numbers = self._fit_columns(X, counted)
-        plan = self._plan(numbers, len(classes), order, layout)
+        used_rows = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
+        group = check_groups(groups, len(codes), least=2)
+        self.cut_: dict[str, str] = {}
+        numbers, extra = self._fit_columns(X, used_rows, extra, deadline, workers)
+        plan = self._plan(numbers, len(classes), order)
         for member in plan.members:
             weight_argument(member.model, weight)
-        folds = self._folds(X, classes[codes], codes, counted, group, plan.n_folds)
-        extra = extra if extra is None or self.columns_ is None else self.columns_.transform(extra)
+        folds = self._folds(X, classes[codes], codes, used_rows, group, plan.n_folds)
         data = TrainingData(
-            numbers, codes, len(classes), weight, group, counted, folds, extra, self.random_state, plan.fold_rows
+            numbers, codes, len(classes), weight, group, used_rows, folds, extra, self.random_state, plan.fold_rows
         )
         self.classes_ = classes
         self.ordinal_classes_ = None if order is None else classes[order]
-        self.cut_: dict[str, str] = {}
         watch = watch or _Printer(self.verbose)
         refitted = {member.name for member in plan.members if self._is_refitted(member.model, len(folds))}
 
@@ -299,15 +275,15 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             n_first = 0 if self.estimators else 2
             fits = fit_folds(plan.members, data, runner, now + 0.75 * left, refitted, score, watch, n_first)
             if not fits.folds:
-                # In this process, because a child may not have started yet; it takes some tenths of a second.
+                # In this process, because a child may not have started yet. It takes some tenths of a second.
                 first = plan.members[0] if self.estimators else starter(self.random_state, len(classes))
-                instead = fit_folds([first], data, Here(data), math.inf, {*refitted, "starter"}, score, watch)
+                instead = fit_folds([first], data, InProcess(data), math.inf, {*refitted, "starter"}, score, watch)
                 instead.cut = {name: reason for name, reason in fits.cut.items() if name not in instead.folds}
                 fits = instead
             names = list(fits.folds)
-            learnt = self._combine(fits, data, risk, pairs, runner, now + 0.87 * left)
+            learnt = self._combine(fits, data, pairs, runner, now + 0.87 * left)
             used = [name for name, used in zip(names, learnt.combination.used, strict=True) if used]
-            needed = refitted.intersection(used if self.refit == "auto" else names) - set(fits.whole)
+            needed = refitted.intersection(used) - set(fits.full)
             again = [member for member in plan.members if member.name in needed]
             fit_all_rows(again, fits, data, runner, now + left, watch)
         self.cut_ |= fits.cut
@@ -324,11 +300,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     def _is_refitted(self, model: Any, n_folds: int) -> bool:
         """Return whether a model is fitted on all rows rather than averaged over the folds.
 
-        A forest is an average already, and five of them predict five times as slowly. A model of one of few folds has
-        seen too few rows, unless the planner chose them for many rows. Boosting may have too many trees for a file.
+        A forest is an average already, and five forests predict five times as slowly. With few folds, a model of one
+        fold has seen too few rows, unless the planner chose the folds for a large table. Boosting may have too many
+        trees for a model file.
         """
-        if self.refit != "auto":
-            return bool(self.refit) or n_folds == 0
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         is_forest = isinstance(last, ExtraTreesClassifier | RandomForestClassifier)
         min_folds = 2 if self.cv is None else 4
@@ -339,25 +314,37 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         check_whole("random_state", self.random_state, least=0, advice=advice)
         if self.estimators is not None:
             self._own_models()
-        check_real("floor", self.floor, low=0, high=1)
-        for name, word in (("refit", "auto"), ("calibrate", "normalized")):
-            value = getattr(self, name)
-            if not (isinstance(value, bool | np.bool_) or value == word):
-                raise invalid(name, f"must be True, False or {word!r}", repr(value))
+        if not (isinstance(self.calibrate, bool | np.bool_) or self.calibrate == "normalized"):
+            raise invalid("calibrate", "must be True, False or 'normalized'", repr(self.calibrate))
 
-    def _fit_columns(self, X: Any, counted: Ints) -> Any:
-        """Fit the transformer that ``columns`` names, and return the transformed X."""
-        transformer = transformer_for(
+    def _fit_columns(
+        self, X: Any, used_rows: Ints, extra: Any, deadline: float | None, workers: Workers | None
+    ) -> tuple[Any, Any]:
+        """Fit the transformer that ``columns`` names, and return the transformed X and extra rows.
+
+        Texts may take minutes. So a child encodes a table that has some; if it needs more than a third of the time,
+        it is ended, and this process encodes them the quick way.
+        """
+        self.columns_ = transformer_for(
             self.columns, X, own_models=self.estimators is not None, random_state=self.random_state
         )
-        self.columns_ = None if transformer is None else clone(transformer)
         if self.columns_ is None:
-            return X
-        if len(counted) == _num_samples(X):
-            return self.columns_.fit_transform(X)
-        return self.columns_.fit(_safe_indexing(X, counted)).transform(X)
+            return X, extra
+        work = (clone(self.columns_), X, used_rows, extra)
+        if workers is not None and deadline is not None and isinstance(self.columns_, TableColumns) and has_texts(X):
+            now = time.monotonic()
+            answers = list(workers.run([(_encode, work)], now + max(0.0, deadline - now) / 3))
+            if answers and answers[0].error is not None:
+                raise answers[0].error
+            if answers:
+                self.columns_, numbers, extra = answers[0].value
+                return numbers, extra
+            work[0].set_params(quick=True)
+            self.cut_["texts and dates"] = "were not encoded in time: only their alphabetical order is used"
+        self.columns_, numbers, extra = _encode(None, *work)
+        return numbers, extra
 
-    def _plan(self, X: Any, n_classes: int, order: Ints | None, layout: TreeLayout | None) -> StackPlan:
+    def _plan(self, X: Any, n_classes: int, order: Ints | None) -> StackPlan:
         """Return the default models as planned for this X, or the user's models in five folds."""
         order_list = None if order is None else order.tolist()
         if self.estimators is not None:
@@ -366,13 +353,12 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
                 odds = ordinal_estimators(order_list, self.random_state)
                 taken = {name for name, _ in models} & {name for name, _ in odds}
                 if taken:
-                    requirement = "must leave the names of ordinal models free"
+                    requirement = "must not use the names of the ordinal models"
                     raise invalid("estimators", requirement, repr(min(taken)), "rename it")
                 # Early, because they are quick; the first model is fitted in any case.
                 models = [models[0], *odds, *models[1:]]
             return StackPlan(tuple(Member(name, model, _num_samples(X)) for name, model in models), 5)
-        if isinstance(self.columns_, TableColumns) and not is_sparse(X):
-            layout = self.columns_.layout()
+        layout = self.columns_.layout() if isinstance(self.columns_, TableColumns) and not is_sparse(X) else None
         size = Size(_num_samples(X), X.shape[1], n_classes)
         plan = plan_members(size, self.effort, self.random_state, order_list, layout)
         if not is_sparse(X):
@@ -383,30 +369,27 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     def _runner(
         self, data: TrainingData, deadline: float | None, workers: Workers | None
     ) -> AbstractContextManager[Runner]:
-        """Return child processes if there is a deadline; the user's models stay here: a child may not know them."""
+        """Return child processes if there is a deadline; the user's models stay in this process.
+
+        A child may not be able to import them.
+        """
         if deadline is None or self.estimators is not None:
-            return Here(data, self.n_jobs)
+            return InProcess(data, self.n_jobs)
         own = workers or Workers(None if self.n_jobs is None else int(effective_n_jobs(self.n_jobs)))
         own.shared = data
         return nullcontext(own) if workers else own
 
     def _out_of_fold(self, scores: Floats, data: TrainingData) -> tuple[Ints, OutOfFold]:
         """Return the held-out rows, or a sample of many, and the ``(K, N, C)`` scores of these rows."""
-        rows = data.counted[~np.isnan(scores[0, data.counted, 0])]
+        rows = data.used_rows[~np.isnan(scores[0, data.used_rows, 0])]
         rows = rows[of_some_classes(data.codes[rows], data.seed)]
         rows = rows[some_of_each(data.codes[rows], max(2_000, 150_000 // data.n_classes), data.seed)]
         weight = None if data.weight is None else data.weight[rows]
         groups = None if data.groups is None else data.groups[rows]
-        return rows, OutOfFold(scores[:, rows], data.codes[rows], weight, self.floor * data.shares, groups)
+        return rows, OutOfFold(scores[:, rows], data.codes[rows], weight, 0.03 * data.shares, groups)
 
     def _combine(
-        self,
-        fits: Fits,
-        data: TrainingData,
-        risk: SurrogateRisk,
-        pairs: str | Floats,
-        runner: Runner,
-        deadline: float,
+        self, fits: Fits, data: TrainingData, pairs: str | Floats, runner: Runner, deadline: float
     ) -> LearntCombination:
         names = list(fits.held_out)
         self.oof_model_scores_ = np.array(list(fits.held_out.values()))
@@ -414,14 +397,14 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.oof_scores_ = {name: oof.mauc(each, pairs) for name, each in zip(names, oof.scores, strict=True)}
         learnt, n_scores = None, len(rows) * data.n_classes
         if len(names) > 1 and n_scores <= 1_000_000:
-            # Quick work stays here: a child that the deadline ended takes long to start again.
-            runner = Here(data) if n_scores <= 5_000 else runner
-            answers = list(runner.run([(_learn, (oof, risk, pairs, self.random_state))], deadline))
+            # Quick work stays in this process: a child that the deadline stopped takes long to start again.
+            runner = InProcess(data) if n_scores <= 5_000 else runner
+            answers = list(runner.run([(_learn, (oof, pairs, self.random_state))], deadline))
             learnt = answers[0].value if answers else None
             if learnt is None:
-                self.cut_[WHOLE] = "was not learnt in time: it is the plain mean of the models, or the best one"
+                self.cut_[COMBINATION] = "was not learnt in time: it is the plain mean of the models, or the best one"
         learnt = learnt or mean_or_best(oof, pairs)
-        self._combination, self.oof_scores_[WHOLE] = learnt.combination, learnt.mauc
+        self._combination, self.oof_scores_[COMBINATION] = learnt.combination, learnt.mauc
         self.weights_ = dict(zip(names, learnt.combination.weights.tolist(), strict=True))
         self.weighted_share_ = learnt.combination.share
         self.oof_combination_ = np.full(self.oof_model_scores_.shape[1:], np.nan)
@@ -433,10 +416,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         return learnt
 
     def _fit_calibration(self, data: TrainingData) -> Calibration:
-        """Fit the maps by rows that were held out from the combination too."""
+        """Fit the maps on rows that were held out from the combination too."""
         n_classes = data.n_classes
         if n_classes > 500:
-            # A map for each would take minutes and be learnt from a row or two: scores stay unchanged.
+            # A map for each class would take minutes and be learnt from a row or two: scores stay unchanged.
             return Calibration(np.ones(n_classes), np.zeros(n_classes), 1.0)
         rows = np.flatnonzero(~np.isnan(self.oof_combination_[:, 0]))
         rows = rows[some_of_each(data.codes[rows], max(2_000, 600_000 // n_classes), self.random_state)]
@@ -444,7 +427,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         return fit_calibration(self.oof_combination_[rows], data.codes[rows], weight, data.shares)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        """Return texts and data frames unchanged and all else as an array; the models check values."""
+        """Return texts and data frames unchanged, and anything else as an array; the models check the values."""
         if are_texts(X):
             return X
         if hasattr(X, "columns"):
@@ -454,14 +437,14 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         return validate_data(self, X, reset=reset, accept_sparse=accepted, dtype=None, ensure_all_finite=False)
 
     def _folds(
-        self, X: Any, labels: NDArray[Any], codes: Ints, counted: Ints, groups: Ints | None, n_folds: int
+        self, X: Any, labels: NDArray[Any], codes: Ints, used_rows: Ints, groups: Ints | None, n_folds: int
     ) -> list[tuple[Ints, Ints]]:
         """Return training and test rows; a training part needs two classes.
 
-        If the planner wants one held-out part, it is the one of five folds that has most classes, or a sample of it.
+        If the planner wants one held-out part, it is that of the five folds with the most classes, or a sample of it.
         """
         cv = self.cv if self.cv is not None else 5 if n_folds == 1 else n_folds
-        folds = folds_of(cv, X, labels, np.isin(np.arange(len(codes)), counted), self.random_state, groups)
+        folds = folds_of(cv, X, labels, np.isin(np.arange(len(codes)), used_rows), self.random_state, groups)
         folds = [(train, test) for train, test in folds if len(test) and len(np.unique(codes[train])) > 1]
         if self.cv is not None or n_folds > 1 or not folds:
             return folds
@@ -488,7 +471,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         X = self._checked(X, reset=False)
         X = X if self.columns_ is None else self.columns_.transform(X)
         scores = np.ones((len(self.estimators_), _num_samples(X), len(self.classes_)))
-        # With so little work threads would mostly wait for each other.
+        # The work is so little that threads would mostly wait for each other.
         with threadpool_limits(1):
             for k, model in enumerate(self.estimators_):
                 if used is None or used[k]:
@@ -516,5 +499,14 @@ class _Printer:
             print(f"MAUCStackingClassifier: {name} fitted, out-of-fold MAUC {score:.4f}, {took:.1f} s so far")
 
 
-def _learn(_: Any, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, random_state: int) -> LearntCombination:
-    return learn_combination(data, risk, pairs, random_state=random_state)
+def _encode(_: Any, columns: Any, X: Any, used_rows: Ints, extra: Any) -> tuple[Any, Any, Any]:
+    """Fit the columns on the rows that count, and return them with the encoded rows and extra rows."""
+    if len(used_rows) == _num_samples(X):
+        numbers = columns.fit_transform(X)
+    else:
+        numbers = columns.fit(_safe_indexing(X, used_rows)).transform(X)
+    return columns, numbers, None if extra is None else columns.transform(extra)
+
+
+def _learn(_: Any, data: OutOfFold, pairs: str | Floats, random_state: int) -> LearntCombination:
+    return learn_combination(data, pairs, random_state=random_state)

@@ -7,14 +7,14 @@ With the ``(N, C)`` scores :math:`P_k` of K models, their logarithms :math:`L_k`
 
 The weights minimise the surrogate risk of the out-of-fold scores, plus
 :math:`\tfrac{\rho}{2} \lVert w - 1/K \rVert^2`. Without this penalty they grow into the thousands where the models
-separate the classes, and the softmax ties samples that were ranked. Weights follow noise where classes are small, so s
-is 1 only if the weights, learnt on other folds, are ahead of the mean by a standard error (:func:`mauc.compare_mauc`).
-A single model replaces the combination if it is ahead by three standard errors and every class has ten samples.
+separate the classes, and the softmax ties samples that were ranked. With small classes weights follow noise, so s is 1
+only if the weights, learnt on other folds, beat the mean by a standard error (:func:`mauc.compare_mauc`). A single
+model replaces the combination if it is better by three standard errors and every class has ten samples.
 
 Measured by mean test MAUC × 100 on the development sets of the tabular experiment, against weights alone: this rule
 +0.34 ± 0.18 (standard error); always s = ½ +0.29; the plain mean +0.06; the best single model −0.25. Out-of-bag scores
 instead of folds have −0.41 ± 0.10, no penalty −0.2, α of 2, 4 or 8 instead of 6 −0.05 to −0.14. A common floor of
-0.01 ties scores of rare classes, hence the floor is 0.03 times the frequency of the class.
+0.01 ties scores of rare classes, hence the floor of a class is 0.03 times its frequency.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from scipy import optimize
 
 from mauc._typing import Floats, Ints
 from mauc.activations import activate, pull_back
-from mauc.metrics import compare_mauc, mauc_score
+from mauc.metrics import Comparison, compare_mauc, mauc_score
 from mauc.model_selection import RareClassKFold, group_folds
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
@@ -35,6 +35,8 @@ __all__ = ["Combination", "LearntCombination", "OutOfFold", "fit_weights", "lear
 
 RIDGE = 1e-3
 """The penalty ρ."""
+RISK = SurrogateRisk("exponential", alpha=6.0)
+"""The risk that the weights minimise."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Combination:
 
     @property
     def used(self) -> NDArray[np.bool_]:
-        """``(K,)``: the models whose scores the combination depends on."""
+        """``(K,)``: True for the models that the combination depends on."""
         return np.asarray((self.weights > 0) | (self.share < 1.0))
 
     def scores(self, model_scores: Floats) -> Floats:
@@ -69,11 +71,11 @@ class OutOfFold:
     codes: Ints
     """``(N,)`` class of each sample."""
     weight: Floats | None
-    """``(N,)`` positive sample weights, or None."""
+    """``(N,)`` positive sample weights."""
     floors: Floats
     """``(C,)`` smallest score of each class before the logarithm."""
     groups: Ints | None = None
-    """``(N,)`` group of each sample, or None."""
+    """``(N,)`` group of each sample."""
 
     def rows(self, chosen: Ints) -> "OutOfFold":
         """Return some of the samples."""
@@ -117,6 +119,7 @@ class OutOfFold:
             sample_weight=None if self.weight is None else self.weight[rows],
             absent="ignore",
         )
+        assert isinstance(found, Comparison)
         return found.difference > n_errors * found.stderr
 
 
@@ -128,14 +131,12 @@ class LearntCombination(NamedTuple):
     mauc: float
 
 
-def learn_combination(
-    data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, *, random_state: int
-) -> LearntCombination:
+def learn_combination(data: OutOfFold, pairs: str | Floats, *, random_state: int) -> LearntCombination:
     """Learn the weights, and decide by five folds whether to use them alone; the module docstring has the rule."""
     weighted = np.full(data.scores.shape[1:], np.nan)
     for train, test in data.folds(random_state):
         if len(test) and len(np.unique(data.codes[train])) > 1:
-            weights = fit_weights(data.rows(train), risk, pairs)
+            weights = fit_weights(data.rows(train), pairs)
             weighted[test] = Combination(weights, data.floors).scores(data.scores[:, test])
     mean = data.scores.mean(axis=0)
     seen = np.flatnonzero(~np.isnan(weighted[:, 0]))
@@ -149,7 +150,7 @@ def learn_combination(
         if tested.is_ahead(tested.scores[best], held_out[seen], pairs, 3.0):
             return _evaluated(Combination(np.eye(len(data.scores))[best], data.floors), data, pairs)
     score = tested.mauc(held_out[seen], pairs) if len(seen) else float("nan")
-    return LearntCombination(Combination(fit_weights(data, risk, pairs), data.floors, share), held_out, score)
+    return LearntCombination(Combination(fit_weights(data, pairs), data.floors, share), held_out, score)
 
 
 def mean_or_best(data: OutOfFold, pairs: str | Floats) -> LearntCombination:
@@ -165,17 +166,16 @@ def _evaluated(combination: Combination, data: OutOfFold, pairs: str | Floats) -
     return LearntCombination(combination, scores, data.mauc(scores, pairs))
 
 
-def fit_weights(data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats) -> Floats:
+def fit_weights(data: OutOfFold, pairs: str | Floats) -> Floats:
     """Return the ``(K,)`` weights of least risk. One evaluation costs O(K·N·C).
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mauc import SurrogateRisk
     >>> y = np.array([0, 0, 1, 1, 2, 2])
     >>> good, bad = np.eye(3)[y], np.eye(3)[[0, 1, 1, 2, 2, 0]]
     >>> data = OutOfFold(np.stack([good, bad]), y, None, np.full(3, 0.01))
-    >>> weights = fit_weights(data, SurrogateRisk(alpha=4.0), "ovo")
+    >>> weights = fit_weights(data, "ovo")
     >>> bool(weights[0] > weights[1])
     True
     """
@@ -187,13 +187,13 @@ def fit_weights(data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats) -> Fl
 
     def objective(weights: Floats) -> tuple[float, Floats]:
         scores = activate(np.tensordot(weights, logs, axes=1), "softmax")
-        value, gradient = risk.compute(classes.with_scores(scores), gradient=True, bounded=True)
+        value, gradient = RISK.compute(classes.with_scores(scores), gradient=True, bounded=True)
         assert gradient is not None
         away = weights - start
         slope = np.einsum("nc,knc->k", pull_back(scores, gradient, "softmax"), logs)
         return value + 0.5 * RIDGE * float(away @ away), slope + RIDGE * away
 
-    # With few samples to rounding: in some directions little but the penalty holds the weights.
+    # With few samples, minimise to rounding: in some directions hardly anything but the penalty fixes the weights.
     eps = np.finfo(np.float64).eps
     options: Any = {"maxiter": 200, "maxfun": 10_000, "gtol": 1e-7, "ftol": 64 * eps}
     if n_samples <= 5_000 and n_samples * n_classes <= 50_000:

@@ -1,4 +1,4 @@
-"""Fit the members of a stack on folds and on all rows: in this process, or in children that a deadline ends."""
+"""Fit the members of a stack on folds and on all rows: in this process, or in children that a deadline stops."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ from mauc.ensemble.planner import Member
 from mauc.ensemble.workers import Answer, Task, Workers
 from mauc.model_selection import some_of_each
 
-__all__ = ["Fits", "FoldAverage", "Here", "Runner", "TrainingData", "Watch", "fit_all_rows", "fit_folds"]
+__all__ = ["Fits", "FoldAverage", "InProcess", "Runner", "TrainingData", "Watch", "fit_all_rows", "fit_folds"]
 
 
 class FoldAverage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -62,14 +62,14 @@ class TrainingData:
     n_classes: int
     weight: Floats | None
     groups: Ints | None
-    counted: Ints
+    used_rows: Ints
     """Rows whose weight is not 0."""
     folds: list[tuple[Ints, Ints]]
     extra: Any = None
     """Test rows that every member scores, or None."""
     seed: int = 0
     fold_rows: int = 10**9
-    """Most rows that a fit on a fold gets."""
+    """Largest number of rows in a fit on a fold."""
 
     @property
     def shares(self) -> Floats:
@@ -80,7 +80,7 @@ class TrainingData:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One fit of a member: its model, if needed, and its scores of held-out rows and of test rows."""
+    """One fit of a member: its model, if it is kept, and its scores of held-out rows and of test rows."""
 
     model: Any
     held_out: Floats | None
@@ -94,22 +94,22 @@ class Fits:
     folds: dict[str, list[Fit]] = field(default_factory=dict)
     """Members that have all their folds, in the order of the plan."""
     held_out: dict[str, Floats] = field(default_factory=dict)
-    """``(N, C)`` mean score of each held-out row; NaN if it never was held out."""
-    whole: dict[str, Fit] = field(default_factory=dict)
+    """``(N, C)`` mean score of each row; NaN if the row was never held out."""
+    full: dict[str, Fit] = field(default_factory=dict)
     """Fits on all rows."""
     seconds: dict[str, float] = field(default_factory=dict)
     cut: dict[str, str] = field(default_factory=dict)
-    """Why a member is missing, or is not fitted on all rows."""
+    """The reason why a member is missing, or is not fitted on all rows."""
 
     def model(self, name: str, n_classes: int) -> Any:
         """Return the model of all rows, or else the average over the folds."""
-        if name in self.whole:
-            return self.whole[name].model
+        if name in self.full:
+            return self.full[name].model
         return FoldAverage([fit.model for fit in self.folds[name] if fit.model is not None], n_classes)
 
     def extra(self, name: str) -> Floats:
         """Return the scores of the test rows by that model."""
-        fits = [self.whole[name]] if name in self.whole else self.folds[name]
+        fits = [self.full[name]] if name in self.full else self.folds[name]
         return np.asarray(np.mean([fit.extra for fit in fits if fit.extra is not None], axis=0))
 
 
@@ -123,17 +123,10 @@ class Watch(Protocol):
         """Note that a member has all its folds, with its multiclass AUC on held-out rows."""
 
 
-class Here(AbstractContextManager["Here"]):
+class InProcess(AbstractContextManager["InProcess"]):
     """Run tasks in this process or by joblib, with the interface of :class:`~mauc.ensemble.workers.Workers`.
 
-    A deadline ends no running task. Errors are raised.
-
-    Parameters
-    ----------
-    shared : object
-        First argument of every task.
-    n_jobs : int, optional
-        As in joblib.
+    A deadline stops no running task. Errors are raised. ``shared`` is the first argument of every task.
     """
 
     late = "was not ready in time"
@@ -154,20 +147,20 @@ class Here(AbstractContextManager["Here"]):
         if effective_n_jobs(self.n_jobs) > 1:
             yield from Parallel(n_jobs=self.n_jobs)(delayed(_run)(k, task, self.shared) for k, task in enumerate(tasks))
             return
-        for place, task in enumerate(tasks):
+        for index, task in enumerate(tasks):
             if time.monotonic() > deadline:
                 return
-            yield _run(place, task, self.shared)
+            yield _run(index, task, self.shared)
 
 
-Runner = Here | Workers
+Runner = InProcess | Workers
 
 
-def _run(place: int, task: Task, shared: Any) -> Answer:
+def _run(index: int, task: Task, shared: Any) -> Answer:
     began = time.monotonic()
     function, arguments = task
     with threadpool_limits(1):
-        return Answer(place, function(shared, *arguments), None, time.monotonic() - began)
+        return Answer(index, function(shared, *arguments), None, time.monotonic() - began)
 
 
 @contextmanager
@@ -189,10 +182,10 @@ def fit_folds(
     watch: Watch,
     n_first: int = 0,
 ) -> Fits:
-    """Fit every member on every fold; one that is not complete at the deadline is left out and noted in ``cut``.
+    """Fit every member on every fold; a member without all its folds at the deadline is noted in ``cut``.
 
     Members named in ``refitted`` are fitted on all rows as well: the first ``n_first`` here, before any other member
-    begins, so that a deadline cuts the others; the rest later by :func:`fit_all_rows`. Of these members only the model
+    starts, so that a deadline cuts the others; the rest later by :func:`fit_all_rows`. Of these members only the model
     of the first fold is kept, in case there is no time for the fit on all rows.
     """
     done, n_folds = Fits(), len(data.folds)
@@ -211,20 +204,20 @@ def fit_folds(
     watch.begins(members[0].name, _step(0, n_folds))
     with _ctrl_c_stops(runner):
         for answer in runner.run(tasks, deadline):
-            member, fold = work[answer.place]
+            member, fold = work[answer.index]
             name = member.name
             done.seconds[name] = done.seconds.get(name, 0.0) + answer.seconds
             if answer.error is not None:
                 errors.append(answer.error)
                 done.cut[name] = f"failed: {answer.error}"
             elif fold is None:
-                done.whole[name] = answer.value
+                done.full[name] = answer.value
             else:
                 fits[name][fold] = answer.value
                 if len(fits[name]) == n_folds:
                     done.held_out[name] = _mean_held_out(fits[name], data)
                     watch.ends(name, score(done.held_out[name]), done.seconds[name])
-                following = work[min(answer.place + 1, len(work) - 1)]
+                following = work[min(answer.index + 1, len(work) - 1)]
                 watch.begins(following[0].name, _step(following[1], n_folds))
     if errors and len(errors) == len(tasks):
         raise errors[0]
@@ -241,25 +234,25 @@ def fit_folds(
 def fit_all_rows(
     members: Sequence[Member], done: Fits, data: TrainingData, runner: Runner, deadline: float, watch: Watch
 ) -> None:
-    """Fit members on all rows; one that is not ready keeps the model of its first fold, and that is noted."""
+    """Fit members on all rows; a member that is not ready keeps the model of its first fold and is noted in ``cut``."""
     if members:
         watch.begins(members[0].name, _step(None, 0))
     with _ctrl_c_stops(runner):
         for answer in runner.run([(fit_one, (member, None, True)) for member in members], deadline):
-            name = members[answer.place].name
+            name = members[answer.index].name
             done.seconds[name] += answer.seconds
             if answer.error is None:
-                done.whole[name] = answer.value
+                done.full[name] = answer.value
             else:
                 done.cut[name] = f"failed on all rows: {answer.error}"
     for member in members:
-        if member.name not in done.whole:
+        if member.name not in done.full:
             done.cut.setdefault(member.name, f"{runner.late} with all rows: it is trained on those of a fold")
 
 
 def fit_one(data: TrainingData, member: Member, fold: int | None, keep: bool) -> Fit:
     """Fit a member on the training rows of a fold, or on all if None; score the held-out and the test rows."""
-    train, test = (data.counted, None) if fold is None else data.folds[fold]
+    train, test = (data.used_rows, None) if fold is None else data.folds[fold]
     max_rows = member.rows if test is None else min(member.rows, data.fold_rows)
     train = train[some_of_each(data.codes[train], max_rows, data.seed)]
     X = data.X if test is None and len(train) == len(data.codes) else _safe_indexing(data.X, train)

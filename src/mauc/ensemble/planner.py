@@ -1,7 +1,7 @@
-"""Choose the models of a stack: a pure function of the size of a table and an effort, never of the clock.
+"""Choose the models of a stack from the size of a table and an effort, never from the clock.
 
-The same table and effort give the same plan on every machine. Work is estimated in seconds of one core. An estimate
-that is off makes a plan slower; it does not change the plan.
+The same table and effort give the same plan on every machine. Work is estimated in seconds of one core. A wrong
+estimate makes a plan slower; it does not change the plan.
 """
 
 import math
@@ -72,7 +72,7 @@ def plan_members(
     More rows or more work mean fewer folds: five, three, or one part that is held out. Members that would take more
     than their share of the work get fewer trees or fewer rows, or are left out. With many rows the first two are a
     forest and boosting, close to scikit-learn's defaults. With a deadline, these two are fitted on all rows before any
-    other member begins.
+    other member starts.
 
     Parameters
     ----------

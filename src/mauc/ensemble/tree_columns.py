@@ -1,4 +1,4 @@
-"""A narrower table for trees: one code instead of one-hot columns, and only the most important of many columns."""
+"""Make the table narrower for trees: one code replaces one-hot columns, and of many columns the most important stay."""
 
 from typing import NamedTuple, Self
 

@@ -1,4 +1,4 @@
-"""Child processes that a deadline can end, even while a library runs compiled code; joblib's cannot be ended.
+"""Run tasks in child processes that a deadline stops, even in compiled code. joblib's processes cannot be stopped.
 
 Each child is a separate Python process that reads tasks from one pipe and writes answers to another. Nothing is written
 to disk. A child ends with its parent. It uses one thread, so that results do not depend on the number of children.
@@ -29,9 +29,9 @@ Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The result of a task: its position in the list, its value or error, and its time."""
+    """The result of a task: its index in the list of tasks, its value or error, and its time."""
 
-    place: int
+    index: int
     value: Any = None
     error: Exception | None = None
     seconds: float = 0.0
@@ -45,14 +45,14 @@ class Workers:
     Parameters
     ----------
     n_workers : int, optional
-        Default: the cores that this process may use, at most eight. 0 starts none and runs nothing.
+        Default: the number of cores that this process may use, at most eight. 0: start none and run nothing.
     on_stop : function, optional
-        Called at the first Ctrl-C, which then keeps finished work. Without it Ctrl-C ends everything.
+        Called at the first Ctrl-C, which then keeps the finished work. Default: Ctrl-C ends everything.
 
     Attributes
     ----------
     shared : object
-        First argument of every task; sent to each child once, before its next task.
+        First argument of every task. It is sent to each child once, before its next task.
     """
 
     def __init__(self, n_workers: int | None = None, on_stop: Callable[[], None] | None = None) -> None:
@@ -86,12 +86,12 @@ class Workers:
     def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]:
         """Yield answers as they come, until the deadline in seconds of :func:`time.monotonic`.
 
-        Tasks begin in their order. Unfinished ones are ended at the deadline, or when the caller takes no more answers.
+        Tasks start in their order. Unfinished tasks are stopped at the deadline, or when the caller stops iterating.
         """
         self._round += 1
         tasks = () if self.late == STOPPED or self.n_workers == 0 else tasks
-        for place, task in enumerate(tasks):
-            self._tasks.put((self._round, place, task, self.shared))
+        for index, task in enumerate(tasks):
+            self._tasks.put((self._round, index, task, self.shared))
         left = len(tasks)
         try:
             while left:
@@ -124,20 +124,20 @@ class Workers:
             self._busy.clear()
 
     def _drive(self) -> None:
-        """Give a child one task after another; replace it if it ended."""
+        """Give a child one task after another; replace a child that has ended."""
         child = self._start()
         while (waiting := self._tasks.get()) is not None:
-            number, place, task, shared = waiting
+            number, index, task, shared = waiting
             if child is None or child.process.poll() is not None:
                 _end(child)
                 child = self._start()
             try:
                 value, error, seconds = self._busy_child(child).run(task, shared)
-                answer = Answer(place, value, error, seconds)
+                answer = Answer(index, value, error, seconds)
             except Exception as error:
                 if isinstance(error, EOFError | OSError | pickle.UnpicklingError):
                     error = RuntimeError("its process ended, as it does if memory is short")
-                answer = Answer(place, error=error)
+                answer = Answer(index, error=error)
                 _end(child)  # half a message may be left in the pipe
             with self._lock:
                 self._busy.discard(child)

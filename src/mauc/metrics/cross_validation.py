@@ -24,11 +24,11 @@ def compare_cv_scores(
     test_size: float | None = None,
     level: float = 0.95,
 ) -> Comparison:
-    r"""Compare two models by their scores on the same cross-validation splits: the corrected resampled t-test.
+    r"""Compare two models by their scores on the same cross-validation splits, with the corrected resampled t-test.
 
     The training sets of different splits overlap, so the K differences :math:`d_k` of the scores are not independent,
-    and a plain paired t-test calls equal models different far too often. Nadeau and Bengio multiply the variance of
-    the mean by a factor that grows with the share of rows that are tested in each split:
+    and a plain paired t-test rejects far too often. Nadeau and Bengio use a larger variance of the mean, which grows
+    with the share of test rows in each split:
 
     .. math:: \widehat{\operatorname{Var}}(\bar d) =
         \Bigl(\frac1K + \frac{n_{\mathrm{test}}}{n_{\mathrm{train}}}\Bigr) \frac{1}{K - 1} \sum_k (d_k - \bar d)^2 ,
@@ -53,14 +53,13 @@ def compare_cv_scores(
 
     Notes
     -----
-    This compares two ways of training on tables of this size. :func:`compare_mauc` compares two models that are
-    already trained, on test rows that neither has seen; use it where there is a test set.
+    This test compares two ways of training. If there is a test set, :func:`compare_mauc` compares two trained models on
+    it.
 
-    The correction is a heuristic. Bengio and Grandvalet proved that no unbiased estimator of the variance of k-fold
-    cross-validation exists, because the covariance between splits cannot be estimated from the scores of one run. In
-    published simulations the size of this test stays near its nominal value, and its power is below that of the
-    uncorrected test. Repeated k-fold (Bouckaert and Frank) uses the same formula and gives results that depend less on
-    how the rows were split; 10 × 10 folds are usual. With fewer than five splits the interval is very wide.
+    The correction is a heuristic: no unbiased estimator of the variance of k-fold cross-validation exists (Bengio and
+    Grandvalet). In published simulations the size of this test stays near its nominal value, and its power is below
+    that of the uncorrected test. Repeated k-fold uses the same formula and depends less on how the rows were split;
+    10 × 10 folds are usual (Bouckaert and Frank). With fewer than five splits the interval is very wide.
 
     References
     ----------

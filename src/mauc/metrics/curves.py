@@ -9,16 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
+from sklearn.metrics import roc_curve
 
 from mauc._typing import Floats, Ints
-from mauc._validation import ScoredClasses, check_pair_name, check_scored_classes, invalid
-from mauc.metrics.groups import check_groups
+from mauc._validation import (
+    check_groups,
+    check_pair_name,
+    check_predicted,
+    check_scored_classes,
+    class_position,
+    invalid,
+)
 from mauc.metrics.inference import score_and_influence
-from mauc.metrics.scores import check_pair_weights
-from mauc.metrics.uncertainty import Interval, Sample, interval
-from mauc.partition import ClassPartition
+from mauc.metrics.scores import scored_pairs
+from mauc.metrics.uncertainty import Interval, Sample, interval, wilson
 
-__all__ = ["ROCCurve", "average_of", "band", "curves_of", "found_above", "simultaneous_quantile", "thinned"]
+__all__ = ["ROCCurve", "average_of", "band", "curves_of", "lowest_auc", "simultaneous_quantile", "thinned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,36 +60,20 @@ def _interpolated(x: Floats, fpr: Floats, tpr: Floats, *, upper: bool = False) -
     return np.asarray(found)
 
 
-def found_above(column: NDArray[np.floating], own: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Floats]:
-    """Return the weights of the rows of the class, and of others, at or above each threshold, from none to all."""
-    order = np.argsort(-column, kind="stable")
-    falling = column[order]
-    ends = np.flatnonzero(np.r_[falling[1:] != falling[:-1], True])
-    true = np.cumsum(np.where(own, weight, 0.0)[order])[ends]
-    false = np.cumsum(np.where(own, 0.0, weight)[order])[ends]
-    return np.concatenate([[0.0], true]), np.concatenate([[0.0], false])
-
-
 def band(curve: ROCCurve, x: Floats, quantile: float) -> tuple[Floats, Floats]:
     """Return the low and high ends of the sensitivity at false positive rates ``x``.
 
     The sensitivity and the false positive rate at a threshold are independent shares with Wilson's intervals. The curve
-    translates the second interval into sensitivities, and both distances are added in quadrature (the method of
-    variance estimates recovered, Zou and Donner 2008). No density is estimated, and the band always has a width.
+    translates the interval of the false positive rate into sensitivities. The distances to both intervals are added in
+    quadrature (method of variance estimates recovery, Zou and Donner 2008). The band always has a width.
     """
-    y = curve.sensitivity(x)
-    low, high = _wilson(y, curve.positives, quantile)
+    y, n = curve.sensitivity(x), curve.negatives
+    low, high = wilson(y, quantile**2 / curve.positives)
     # The nearest rates that n negatives can have.
-    n = curve.negatives
-    before = curve.sensitivity(_wilson(np.floor(n * x + 1e-9) / n, n, quantile)[0])
-    after = curve.sensitivity(_wilson(np.minimum(np.ceil(n * x - 1e-9) / n, 1.0), n, quantile)[1])
+    below, above = np.floor(n * x + 1e-9) / n, np.minimum(np.ceil(n * x - 1e-9) / n, 1.0)
+    before = curve.sensitivity(wilson(below, quantile**2 / n)[0])
+    after = curve.sensitivity(wilson(above, quantile**2 / n)[1])
     return y - np.hypot(y - low, y - before), y + np.hypot(high - y, after - y)
-
-
-def _wilson(share: Floats, n: float, quantile: float) -> tuple[Floats, Floats]:
-    k = quantile**2 / n
-    middle, reach = (share + 0.5 * k) / (1.0 + k), np.sqrt(k * share * (1.0 - share) + 0.25 * k * k) / (1.0 + k)
-    return np.minimum(share, middle - reach).clip(0.0, 1.0), np.maximum(share, middle + reach).clip(0.0, 1.0)
 
 
 def simultaneous_quantile(
@@ -98,9 +88,9 @@ def simultaneous_quantile(
 ) -> float:
     """Return the quantile for which :func:`band` covers the whole curve; the normal quantile covers one point.
 
-    It is found by the bootstrap: the largest distance of a resampled curve from this one, in units of the pointwise
-    band. Few resampled rows vary too little at the ends of the curve, so it is at least that of ``looks`` independent
-    points; without this limit, the bands of 20 positives and 20 negatives with random scores covered in 87 % of draws.
+    The bootstrap gives the largest distance of a resampled curve from this one, in units of the pointwise band. Few
+    resampled rows vary too little at the ends of the curve, so the quantile is at least that of ``looks`` independent
+    points. Without this limit, the bands of 20 positives and 20 negatives with random scores covered 87 %.
     """
     rng = np.random.default_rng(seed)
     pointwise = float(special.ndtri(0.5 + 0.5 * level))
@@ -149,7 +139,6 @@ def curves_of(
     groups: ArrayLike | None = None,
     level: float = 0.95,
     absent: str = "raise",
-    most: int = 8,
 ) -> tuple[list[ROCCurve], ROCCurve | None, int]:
     """Return the curves, their average over all classes, and how many classes are left out.
 
@@ -157,15 +146,16 @@ def curves_of(
     """
     check_pair_name(pairs)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
-    v = check_pair_weights(scored.labels, partition, pairs, absent)
+    partition, v = scored_pairs(scored, pairs, absent)
     if v is None:
         raise invalid("y_true", "must hold two classes or more", "one", "multiclass AUC compares classes")
-    group_codes, predicted = check_groups(groups, len(scored.codes)), _predicted(y_pred, scored)
+    group_codes = check_groups(groups, len(scored.codes))
+    predicted = check_predicted(y_pred, scored.labels, len(scored.codes))
 
     def auc(v: Floats) -> Interval:
         return interval(Sample.of(partition, v, group_codes), *score_and_influence(partition, scored.scores, v), level)
 
+    @np.errstate(over="ignore", invalid="ignore")  # scikit-learn adds and subtracts scores
     def curve(k: int, row: Floats, name: str) -> ROCCurve:
         """Return the curve of class k against the others with the weights ``row``."""
         v = np.zeros((len(row), len(row)))
@@ -174,33 +164,34 @@ def curves_of(
         weight = partition.shares * np.where(own, 1.0, v[k, partition.codes])
         counted = weight > 0
         column = np.asarray(scored.scores[:, k], dtype=np.float64)
-        true, false = found_above(column[counted], own[counted], weight[counted])
+        fpr, tpr, _ = roc_curve(own[counted], column[counted], sample_weight=weight[counted], drop_intermediate=False)
         point = None
         if predicted is not None:
             chosen = predicted == k
             point = (float(weight[chosen & ~own].sum()), float(weight[chosen & own].sum()))
         units = np.arange(len(weight)) if group_codes is None else group_codes
         positives, negatives = (_effective_number(units[rows], weight[rows]) for rows in (own, counted & ~own))
-        return ROCCurve(name, false / false[-1], true / true[-1], auc(v), positives, negatives, point)
+        return ROCCurve(name, fpr, tpr, auc(v), positives, negatives, point)
 
+    present = np.flatnonzero(partition.present)
     if between is not None:
         found = []
         for first, second in between:
-            i, j = (_code(scored, name, "between") for name in (first, second))
-            for k in (i, j):
-                if not partition.present[k]:
-                    came = repr(scored.labels[k])
-                    raise invalid("between", "must name classes that have rows", came, "leave the pair out")
-            found.append(curve(i, np.eye(partition.n_classes)[j], f"{scored.labels[i]} over {scored.labels[j]}"))
+            i, j = (present[class_position("between", name, scored.labels[present])] for name in (first, second))
+            found.append(curve(i, np.eye(partition.n_classes)[j], f"{first} over {second}"))
         return found, None, 0
-    every = {int(k): curve(int(k), v[k], str(scored.labels[k])) for k in np.flatnonzero(partition.present)}
+    every = {int(k): curve(int(k), v[k], str(scored.labels[k])) for k in present}
     average = average_of(list(every.values()), "average of all classes", auc(v))
     if classes is not None:
-        asked = [_code(scored, name, "classes") for name in np.asarray(classes).tolist()]
+        asked = [class_position("classes", name, scored.labels) for name in np.asarray(classes).tolist()]
         return [every[k] for k in asked if k in every], average, 0
-    found = list(every.values())
-    shown = sorted(found, key=lambda each: each.auc.score)[:most] if len(found) > most else found
-    return shown, average, len(found) - len(shown)
+    shown = lowest_auc(list(every.values()))
+    return shown, average, len(every) - len(shown)
+
+
+def lowest_auc(curves: list[ROCCurve], most: int = 8) -> list[ROCCurve]:
+    """Return the curves with the lowest AUC, or all in their order if there are at most ``most``."""
+    return sorted(curves, key=lambda curve: curve.auc.score)[:most] if len(curves) > most else curves
 
 
 def average_of(curves: Sequence[ROCCurve], name: str, auc: Interval | None = None) -> ROCCurve:
@@ -222,22 +213,3 @@ def _effective_number(units: Ints, weight: Floats) -> float:
     """Return the effective number of rows, or of groups."""
     sums = np.bincount(units, weight)
     return float(sums.sum() ** 2 / np.square(sums).sum())
-
-
-def _predicted(y_pred: ArrayLike | None, scored: ScoredClasses) -> Ints | None:
-    if y_pred is None:
-        return None
-    given = np.asarray(y_pred)
-    if given.shape != scored.codes.shape:
-        advice = "pass one predicted class for each row"
-        raise invalid("y_pred", f"must have the shape ({len(scored.codes)},)", f"{given.shape}", advice)
-    place = {name: k for k, name in enumerate(scored.labels.tolist())}
-    return np.array([place.get(name, -1) for name in given.tolist()])
-
-
-def _code(scored: ScoredClasses, name: Any, parameter: str) -> int:
-    known = scored.labels.tolist()
-    if name not in known:
-        advice = f"choose from {', '.join(map(str, known[:8]))}" + (", …" if len(known) > 8 else "")
-        raise invalid(parameter, "must name classes of labels", repr(name), advice)
-    return int(known.index(name))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_real, check_scored_classes, check_whole, invalid, scores_of
-from mauc.metrics.groups import check_groups
+from mauc._validation import check_groups, check_real, check_scored_classes, check_whole, invalid, listing, scores_of
 from mauc.metrics.inference import score_and_influence
-from mauc.metrics.scores import check_pair_weights
+from mauc.metrics.scores import scored_pairs
 from mauc.metrics.uncertainty import NO_DIFFERENCE, Sample, comparison
 from mauc.partition import ClassPartition
 
@@ -54,29 +54,28 @@ def mauc_importance(
 ) -> list[Importance]:
     r"""Compute the permutation importance of every column by multiclass AUC, with standard errors.
 
-    Shuffling a column among the rows keeps its values and removes their relation to the class. With the influences
-    :math:`h_n` of the rows (:func:`mauc.mauc_interval`) before and :math:`h_n^{(r)}` after shuffle r,
+    Shuffling a column among the rows keeps its values and removes their relation to the class. The importance is
 
     .. math:: \mathrm{drop} = \mathrm{MAUC} - \tfrac1R \sum_r \mathrm{MAUC}^{(r)}
 
-    has the variance of the differences :math:`h_n - \tfrac1R \sum_r h_n^{(r)}`: a paired comparison, as in
-    :func:`mauc.compare_mauc`. It covers both the choice of the rows and the shuffles.
+    over the shuffles r. Its standard error is that of a paired comparison (:func:`mauc.compare_mauc`) between the
+    scores before and after shuffling. It covers both the choice of the rows and the shuffles.
 
     Parameters
     ----------
     model : fitted classifier, or function from X to (N, C) scores
     X : (N, d) array or data frame
-        Rows that the model was not trained on.
+        Test rows, which the model was not trained on.
     y : (N,) classes
     labels : (C,) array, optional
         The class of each column of scores. Default: ``model.classes_``, else the sorted classes of ``y``. Classes
         without a row are left out.
     columns : sequence of str, optional
-        Names of the columns to shuffle, or their positions as text for an array. Default: all.
+        Names of the columns to shuffle; for an array, their positions as text. Default: all.
     between : sequence of pairs of classes
-        Also compute, for each of these pairs, the drop of the mean of its two AUCs.
+        For each of these pairs, also compute the drop of the mean of its two AUCs.
     n_repeats : int, default=5
-        Shuffles of each column.
+        Number of shuffles of each column.
     groups : (N,) array, optional
         The group of each row, such as the patient; see :func:`mauc.mauc_interval`.
     level : float, default=0.95
@@ -87,13 +86,13 @@ def mauc_importance(
     Returns
     -------
     list of Importance
-        Over all pairs first, then pair by pair as in ``between``; the largest drop first. Two columns with the same
-        information both have small drops, since the model can use the other one. A column that the model does not use
-        has a drop of exactly 0 ± 0.
+        First over all pairs, then for each pair in ``between``; the largest drop comes first. If two columns hold the
+        same information, both have small drops, because the model can use the other one. A column that the model does
+        not use has a drop of exactly 0 ± 0.
 
     Notes
     -----
-    ``d · n_repeats + 1`` predictions for d columns.
+    For d columns, the model predicts ``d · n_repeats + 1`` times.
 
     Examples
     --------
@@ -111,15 +110,18 @@ def mauc_importance(
     """
     check_whole("n_repeats", n_repeats, least=1, advice="pass how often each column is shuffled")
     level = check_real("level", level, low=0, high=1)
-    score = model if callable(model) and not hasattr(model, "predict_proba") else _scoring(model)
+    score = model if callable(model) and not hasattr(model, "predict_proba") else partial(scores_of, model)
     if labels is None:
         labels = getattr(model, "classes_", None)
     scored = check_scored_classes(y, score(X), labels, None)
-    partition = ClassPartition(scored.codes, len(scored.labels))
-    together = check_groups(groups, len(scored.codes))
+    partition, v = scored_pairs(scored, "ovo", "ignore")
+    if v is None:
+        raise invalid("y", "must hold two classes or more", "one", "multiclass AUC compares classes")
+    group_codes = check_groups(groups, len(scored.codes))
+    whole = slice(None)
     measures = [
-        _Measure.of_all(partition, scored, together),
-        *(_Measure.of_pair(partition, scored, pair, together) for pair in between),
+        _Measure(partition, v, Sample.of(partition, v, group_codes), whole, whole, None),
+        *(_Measure.of_pair(partition, scored.labels, pair, group_codes) for pair in between),
     ]
     before = [each.value(scored.scores) for each in measures]
     rng = np.random.default_rng(check_whole("random_state", random_state, least=0, advice="pass a seed"))
@@ -151,19 +153,14 @@ class _Measure:
     pair: tuple[str, str] | None
 
     @classmethod
-    def of_all(cls, partition: ClassPartition, scored: Any, groups: Ints | None) -> _Measure:
-        v = check_pair_weights(scored.labels, partition, "ovo", "ignore")
-        if v is None:
-            raise invalid("y", "must hold two classes or more", "one", "multiclass AUC compares classes")
-        return cls(partition, v, Sample.of(partition, v, groups), slice(None), slice(None), None)
-
-    @classmethod
-    def of_pair(cls, partition: ClassPartition, scored: Any, pair: tuple[Any, Any], groups: Ints | None) -> _Measure:
-        there = scored.labels[partition.present].tolist()
+    def of_pair(
+        cls, partition: ClassPartition, labels: NDArray[Any], pair: tuple[Any, Any], groups: Ints | None
+    ) -> _Measure:
+        there = labels[partition.present].tolist()
         if len(pair) != 2 or pair[0] == pair[1] or any(name not in there for name in pair):
-            advice = f"choose from {', '.join(map(str, there[:8]))}" + (", …" if len(there) > 8 else "")
-            raise invalid("between", "must hold pairs of two different classes that have rows", repr(pair), advice)
-        columns = np.array([scored.labels.tolist().index(name) for name in pair])
+            requirement = "must hold pairs of two different classes that have rows"
+            raise invalid("between", requirement, repr(pair), f"choose from {listing(there)}")
+        columns = np.array([labels.tolist().index(name) for name in pair])
         rows = np.flatnonzero(np.isin(partition.codes, columns))
         two = ClassPartition((partition.codes[rows] == columns[1]).astype(np.int64), 2)
         v = two.pair_weights("ovo")
@@ -175,17 +172,12 @@ class _Measure:
         return score_and_influence(self.partition, np.ascontiguousarray(scores[self.rows][:, self.columns]), self.v)
 
 
-def _scoring(model: Any) -> Callable[[Any], Any]:
-    return lambda X: scores_of(model, X)
-
-
 def _columns(X: Any, wanted: Sequence[str] | None) -> list[tuple[str, int]]:
     """Return the name and the position of each column to shuffle."""
     names = [str(name) for name in (X.columns if hasattr(X, "columns") else range(np.shape(X)[1]))]
     unknown = [name for name in wanted or () if name not in names]
     if unknown:
-        advice = f"choose from {', '.join(names[:8])}" + (", …" if len(names) > 8 else "")
-        raise invalid("columns", "must name columns of X", repr(unknown[0]), advice)
+        raise invalid("columns", "must name columns of X", repr(unknown[0]), f"choose from {listing(names)}")
     return [(name, k) for k, name in enumerate(names) if wanted is None or name in wanted]
 
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +15,18 @@ from sklearn.exceptions import UndefinedMetricWarning
 from mauc._kernels.auc import auc_influence
 from mauc._kernels.threads import threads
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_n_jobs, check_real, check_scored_classes, invalid
-from mauc.metrics.groups import check_groups
+from mauc._validation import (
+    ScoredClasses,
+    check_choice,
+    check_groups,
+    check_n_jobs,
+    check_real,
+    check_scored_classes,
+    invalid,
+    listing,
+)
 from mauc.metrics.measures import PairMeasure
-from mauc.metrics.scores import check_pair_weights, weighted_mean
+from mauc.metrics.scores import scored_pairs, weighted_mean
 from mauc.metrics.uncertainty import (
     NO_DIFFERENCE,
     Comparison,
@@ -53,62 +61,47 @@ def mauc_interval(
 ) -> Interval:
     r"""Compute the multiclass AUC with a confidence interval.
 
-    Each sample has an influence :math:`h_n`, its share as a positive in its own column and as a negative in all
-    others; within class i it lies between 0 and :math:`w_i = \sum_j v_{ij} + v_{ji}`. DeLong's variance of a
-    U-statistic is :math:`\sum_i S_i^2 / n_i` with the variances :math:`S_i^2` of the influences inside the classes.
-    Few samples estimate them badly (as 0 if all pairs are ranked right), so each is shrunk to the variance of all
-    classes with the weight of three samples. The ratio of :math:`\sum_i w_i^2 \, \theta (1 - \theta) / n_i` to that
-    variance gives the effective number :math:`m` of Bernoulli samples. The interval is Wilson's: all :math:`\theta`
-    with
+    Each sample has an influence :math:`h_n`: what it contributes as a positive in its own column and as a negative in
+    all others. Within class i it lies between 0 and :math:`w_i = \sum_j v_{ij} + v_{ji}`. DeLong's variance of a
+    U-statistic is :math:`\sum_i S_i^2 / n_i`, where :math:`S_i^2` is the variance of the influences within class i.
+    Few samples estimate it badly (as 0 if all pairs are ranked right), so it is shrunk to the variance of all classes
+    with the weight of three samples. The ratio of :math:`\sum_i w_i^2 \, \theta (1 - \theta) / n_i` to the shrunk
+    variance is the effective number :math:`m` of Bernoulli samples. Wilson's interval holds all :math:`\theta` with
 
     .. math:: (\hat\theta - \theta)^2 \le t^2 \, \theta (1 - \theta) / m ,
 
-    with Student's t at Welch and Satterthwaite's degrees of freedom. It stays inside [0, 1], always has a width, and
-    is [low, 1] at a score of 1. In large samples it is DeLong's.
+    where t is Student's quantile at Welch and Satterthwaite's degrees of freedom. The interval stays inside [0, 1],
+    always has a width, and ends at 1 for a score of 1. In large samples it equals DeLong's.
 
     Parameters
     ----------
     y_true : (N,) array of classes, integers or strings
     y_score : (N, C) array of real scores
-        Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second. The
-        columns of a data frame are matched by class name, see :func:`pairwise_auc`.
+        Column i ranks "is class i".
     level : float, default=0.95
         Confidence level, between 0 and 1.
-    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
-        ``"ovo"``: every pair of classes counts the same. ``"ova"``: one-vs-rest. A matrix: ``[i, j]`` is the weight of
-        column i on class i against class j; the interval treats it as fixed.
-    by : {"column", "difference"}, default="column"
-    min_sensitivity, min_specificity : float, optional
-        AUC-μ and partial AUC, see :func:`pairwise_auc`.
-    labels : (C,) array, optional
-        The class of each column. Default: the sorted classes of ``y_true``.
-    sample_weight : (N,) array, optional
-        Weights >= 0, treated as sampling weights.
-    absent : {"raise", "ignore"}, default="raise"
-        A class of ``labels`` without samples is an error, or its pairs are left out.
     groups : (N,) array, optional
         The group of each row, such as the patient of an image. Rows of one group may depend on each other: the variance
         is then that of the sums over groups. Default: all rows are independent.
-    n_jobs : int, optional
-        Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` if that is set. The result is the same to the bit.
+    pairs, by, min_sensitivity, min_specificity, labels, sample_weight, absent, n_jobs
+        As in :func:`mauc_score`. A matrix of pair weights is treated as fixed, and sample weights as sampling weights.
 
     Returns
     -------
     Interval
-        With ``score``, ``low``, ``high``, ``stderr``. The variance of a class with a single sample is unknown: that of
-        the other classes is used, with ``UndefinedMetricWarning``. The same warning is given for a partial AUC whose
-        region holds fewer than 10 samples of a class: such a score is biased upwards.
+        With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample has no variance: that of the other
+        classes is used, with ``UndefinedMetricWarning``. The same warning is given if the region of a partial AUC holds
+        fewer than 10 samples of a class, because such a score is biased upwards.
 
     Notes
     -----
-    O(N·C) time after a sort of each class, the same sort that gives the score; O(N) extra memory. Coverage from 2
-    samples per class on is measured in :doc:`/results/intervals`.
+    O(N·C) time after a sort of each class, O(N) extra memory. :doc:`/results/intervals` has the measured coverage, from
+    2 samples per class on.
 
-    No interval can account for errors that none of a few samples shows: if a fifth of a class is mislabelled, 10
-    samples of it are all right in one of nine draws. :func:`multiclass_auc_report`, the HTML report and ``mauc
-    evaluate`` print a note if this could matter: a class of 5 to 60 rows contributes most of the uncertainty, and
-    each of its rows beats three of four others. Usually there is no hidden error, and the interval is right.
+    No interval accounts for errors that none of a few samples shows. If a fifth of a class is mislabelled, 10 samples
+    show no error in one of nine draws. :func:`multiclass_auc_report`, the HTML report and ``mauc evaluate`` print a
+    note where this may matter: a class of 5 to 60 rows contributes most of the uncertainty, and each of its rows beats
+    three of four others.
 
     With ``groups``, the rows of one class in one group take the place of a sample, and the covariance between the
     classes of a group is added. See :doc:`/results/interval-groups`.
@@ -133,58 +126,13 @@ def mauc_interval(
     level, jobs = check_real("level", level, low=0, high=1), check_n_jobs(n_jobs)
     measure = PairMeasure.checked(by, min_sensitivity, min_specificity)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
-    v = check_pair_weights(scored.labels, partition, pairs, absent)
+    partition, v = scored_pairs(scored, pairs, absent)
     if v is None:
         return Interval(np.nan, np.nan, np.nan, np.nan)
-    sample = Sample.of(partition, v, check_groups(groups, len(scored.codes)))
-    warn_of_singles(sample, scored.labels)
-    measure.warn_of_few(sample, v, scored.labels)
+    sample = _sample(scored, partition, v, groups, measure)
     with threads(jobs):
         score, influence = score_and_influence(partition, scored.scores, v, measure)
-    return interval(measure.effective(sample, v), score, influence, level)
-
-
-@overload
-def compare_mauc(
-    y_true: ArrayLike,
-    score_a: Mapping[str, ArrayLike],
-    score_b: None = None,
-    *,
-    against: str = ...,
-    margin: float | None = ...,
-    level: float = ...,
-    pairs: str | ArrayLike = ...,
-    by: str = ...,
-    min_sensitivity: float | None = ...,
-    min_specificity: float | None = ...,
-    labels: ArrayLike | None = ...,
-    sample_weight: ArrayLike | None = ...,
-    absent: str = ...,
-    groups: ArrayLike | None = ...,
-    n_jobs: int | None = ...,
-) -> list[ModelComparison]: ...
-
-
-@overload
-def compare_mauc(
-    y_true: ArrayLike,
-    score_a: ArrayLike,
-    score_b: ArrayLike,
-    *,
-    against: str = ...,
-    margin: float | None = ...,
-    level: float = ...,
-    pairs: str | ArrayLike = ...,
-    by: str = ...,
-    min_sensitivity: float | None = ...,
-    min_specificity: float | None = ...,
-    labels: ArrayLike | None = ...,
-    sample_weight: ArrayLike | None = ...,
-    absent: str = ...,
-    groups: ArrayLike | None = ...,
-    n_jobs: int | None = ...,
-) -> Comparison: ...
+    return interval(sample, score, influence, level)
 
 
 def compare_mauc(
@@ -205,37 +153,38 @@ def compare_mauc(
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Comparison | list[ModelComparison]:
-    r"""Compare two models or more: the paired difference of their multiclass AUCs on the same samples.
+    r"""Compare two or more models by the paired difference of their multiclass AUCs on the same samples.
 
-    The variance of the difference is that of the differences of the influences (see :func:`mauc_interval`), so rows
-    hard for both models cancel out. The interval holds all differences that a score test of that size does not reject,
-    with the variance at the tested difference, as in Wilson's interval; the p-value is that of the same test of
-    "no difference", two-sided, and never 0. For scores of cross-validation splits see :func:`compare_cv_scores`.
+    The variance is that of the differences between the influences of each sample (see :func:`mauc_interval`), so
+    samples that are hard for both models cancel out. The interval holds all differences that a score test does not
+    reject; like Wilson's interval, the test uses the variance at the tested difference. The p-value is that of the
+    two-sided test of "no difference"; it is never 0. For scores of cross-validation splits, use
+    :func:`compare_cv_scores`.
 
     Parameters
     ----------
     y_true : (N,) array of classes, integers or strings
     score_a, score_b : (N, C) arrays of real scores
-        Of the two models, on the same samples; column i ranks "is class i". Or ``score_a`` alone: a dict of name ->
-        scores, of two models or more.
+        Scores of the two models on the same samples; column i ranks "is class i". For several models, pass a dict of
+        name -> scores as ``score_a``, and no ``score_b``.
     against : "best", "all" or a name, default="best"
-        Of several models: compare each with the one of highest score, with the one named, or all with all. Holm's
-        correction counts all pairs of models, since the data choose the best, or those with the one named.
+        With several models: compare each with the best model, with the named model, or all with all. Holm's correction
+        counts all pairs of models, because the data choose the best; with a name, it counts the pairs with that model.
     margin : float, optional
-        Test non-inferiority: the p-value becomes the one-sided one of "a is worse than b by ``margin`` or more". A
-        small one, with ``low`` above ``-margin``, says that a is not worse by that much.
+        Test non-inferiority instead: the p-value is one-sided, for the hypothesis "a is worse than b by ``margin`` or
+        more". If it is small, a is not worse by that much.
     level, pairs, by, min_sensitivity, min_specificity, labels, sample_weight, absent, groups, n_jobs
         As in :func:`mauc_interval`.
 
     Returns
     -------
     Comparison
-        With ``difference`` (a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. Identical scores give 0 ± 0 and the
-        p-value 1. Different scores that rank these samples alike also give the difference 0 and the p-value 1, with an
-        interval of the difference on other samples.
+        For two models, with ``difference`` (a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. Identical scores
+        give 0 ± 0 and the p-value 1. Different scores with the same ranking also give the difference 0 and the p-value
+        1, but their interval has a width: they may differ on other samples.
     list of ModelComparison
-        Of several models: the same with ``a``, ``b`` and ``holm``, the corrected p-value; the smallest difference
-        first.
+        For several models: the same with ``a``, ``b`` and ``holm``, the corrected p-value. The smallest difference
+        comes first.
 
     Examples
     --------
@@ -261,14 +210,9 @@ def compare_mauc(
     given = _models(score_a, score_b, against)
     clean = {name: check_scored_classes(y_true, scores, labels, sample_weight, name) for name, scores in given.items()}
     first = next(iter(clean.values()))
-    partition = ClassPartition(first.codes, len(first.labels), first.sample_weight)
-    v = check_pair_weights(first.labels, partition, pairs, absent)
-    together = check_groups(groups, len(first.codes))
+    partition, v = scored_pairs(first, pairs, absent)
     if v is not None:
-        sample = Sample.of(partition, v, together)
-        warn_of_singles(sample, first.labels)
-        measure.warn_of_few(sample, v, first.labels)
-        sample = measure.effective(sample, v)
+        sample = _sample(first, partition, v, groups, measure)
         with threads(jobs):
             results = {name: score_and_influence(partition, one.scores, v, measure) for name, one in clean.items()}
 
@@ -319,6 +263,16 @@ def _several(
     return sorted(several, key=lambda each: each.difference)
 
 
+def _sample(
+    scored: ScoredClasses, partition: ClassPartition, v: Floats, groups: ArrayLike | None, measure: PairMeasure
+) -> Sample:
+    """Return the effective sizes of the classes; warn of those that are too small."""
+    sample = Sample.of(partition, v, check_groups(groups, len(scored.codes)))
+    warn_of_singles(sample, scored.labels, stacklevel=4)
+    measure.warn_of_few(sample, v, scored.labels, stacklevel=4)
+    return measure.effective(sample, v)
+
+
 def score_and_influence(
     partition: ClassPartition, scores: NDArray[np.floating], v: Floats, measure: PairMeasure | None = None
 ) -> tuple[float, Floats]:
@@ -359,16 +313,15 @@ def small_class_note(sample: Sample, influence: Floats, labels: Sequence[Any] | 
     )
 
 
-def warn_of_singles(sizes: Sizes, labels: NDArray[Any]) -> None:
+def warn_of_singles(sizes: Sizes, labels: NDArray[Any], stacklevel: int = 3) -> None:
     """Warn of the classes that have a single sample."""
     single = labels[sizes.counts & (sizes.size < 1.0 + 1e-9)]
     if len(single):
-        shown = ", ".join(str(name) for name in single[:8]) + (", …" if len(single) > 8 else "")
-        classes = f"class {shown} has" if len(single) == 1 else f"classes {shown} have"
+        classes = f"class {single[0]} has" if len(single) == 1 else f"classes {listing(single)} have"
         one = "group" if isinstance(sizes, Sample) and sizes.cells is not None else "sample"
         warnings.warn(
             f"{classes} a single {one} (of positive weight): its variance cannot be estimated, and that of the other "
             "classes is used",
             UndefinedMetricWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

@@ -1,4 +1,4 @@
-"""The measure of a pair of classes: AUC by one column or a difference of two, over all or a part of the ROC curve."""
+"""Measure a pair of classes: AUC of one column or of a difference of two, over all or part of the ROC curve."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from mauc._kernels.auc import auc_matrix, auc_matrix_and_influence
 from mauc._kernels.pair_auc import pair_matrix, pair_matrix_and_influence
 from mauc._kernels.tiles import Problem
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_real, invalid
+from mauc._validation import check_choice, check_real, invalid, listing
 from mauc.metrics.uncertainty import Sample
 
 __all__ = ["PairMeasure"]
 
 FEW = 10
-"""With fewer samples in its region a partial AUC is biased upwards: the lowest of few samples are higher than the
-lowest share of the population."""
+"""With fewer samples in its region, a partial AUC is biased upwards: the lowest of few samples lie above the lowest
+share of the population."""
 
 
 @dataclass(frozen=True)
 class PairMeasure:
     """The AUC of class i against class j.
 
-    A region of high sensitivity ranks the lowest share of class i only, one of high specificity the highest share of
-    class j only. The second is the first with the classes exchanged and the scores reversed.
+    A region of high sensitivity uses only the lowest share of class i, and a region of high specificity only the
+    highest share of class j. The second equals the first with the classes exchanged and the scores reversed.
     """
 
     difference: bool = False
@@ -71,27 +71,26 @@ class PairMeasure:
     def effective(self, sample: Sample, v: Floats) -> Sample:
         """Return the sample with the effective sizes of the classes for this measure.
 
-        Of ``n`` samples in a pair only the share ``c`` of the region counts, and the variance of their mean is
-        ``1 / (c n)`` instead of ``1 / n``. The effective size of a class with the weight ``a`` in regions and ``b``
-        without is ``n (a + b)² / (a / √c + b)²``.
+        Only the share ``c`` of the ``n`` samples of a class is in the region, so the variance of their mean is
+        ``1 / (c n)`` instead of ``1 / n``. If a class has the weight ``a`` in pairs with a region and ``b`` in others,
+        its effective size is ``n (a + b)² / (a / √c + b)²``.
         """
         cut, whole = self._weights(v)
         deviation = cut / np.sqrt(self.share) + whole
         part = np.divide(cut + whole, deviation, out=np.ones(len(v)), where=deviation > 0)
         return replace(sample, size=sample.size * part**2)
 
-    def warn_of_few(self, sample: Sample, v: Floats, labels: NDArray[Any]) -> None:
+    def warn_of_few(self, sample: Sample, v: Floats, labels: NDArray[Any], stacklevel: int) -> None:
         """Warn of the classes of which a region holds too few samples."""
         cut, _ = self._weights(v)
         few = labels[(cut > 0) & (self.share * sample.size < FEW - 1e-9)]
         if self.share < 1.0 and len(few):
-            shown = ", ".join(str(name) for name in few[:8]) + (", …" if len(few) > 8 else "")
             name = "min_specificity" if self.of_negatives else "min_sensitivity"
             warnings.warn(
-                f"{name}={1.0 - self.share:.4g} leaves fewer than {FEW} samples of class {shown} in its region: the "
-                "score is biased upwards, and its interval is rough",
+                f"{name}={1.0 - self.share:.4g} leaves fewer than {FEW} samples of class {listing(few)} in its region: "
+                "the score is biased upwards, and its interval is rough",
                 UndefinedMetricWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
     def _weights(self, v: Floats) -> tuple[Floats, Floats]:

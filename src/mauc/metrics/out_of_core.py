@@ -1,4 +1,4 @@
-"""Multiclass AUC of scores in files that are larger than memory: they are read several times and never held.
+"""Compute multiclass AUC of scores in files that are larger than memory, in several passes over the files.
 
 The numbers equal those of scores in memory. They include all that a report shows: the moments of every pair of classes,
 and sorted batches of every column, from which histograms and curves are counted.
@@ -40,7 +40,7 @@ Seen = Callable[[int, NDArray[Any], Column], None]
 
 
 class ScoredRows(Protocol):
-    """Rows with classes and scores that can be read several times; nothing about them is checked here."""
+    """Rows with classes and scores that can be read several times; their values are already checked."""
 
     codes: NDArray[Any]
     """``(N,)`` class of each row, ``0..C-1``; every class has a row."""

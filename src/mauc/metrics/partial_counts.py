@@ -1,12 +1,12 @@
-r"""Multiclass AUC of rows in several parts, such as partitions: the counts of the parts add up.
+r"""Compute multiclass AUC of rows in several parts, such as partitions, whose counts add up.
 
-Of all ``N·C`` scores the metric needs only ``N`` together: each row's score in the column of its own class.
+Only ``N`` of the ``N·C`` scores are needed in one place: the score of each row in the column of its own class.
 
-1. :func:`own_scores` takes these from every part, and :func:`sort_positives` sorts those of each class.
-2. :func:`count_part` finds all scores of a part among the sorted positives of their columns. The pairs that negatives
-   win add up to the matrix of AUCs (:func:`pair_matrix`). The places where negatives fall add up to what each positive
-   wins (:func:`wins_of_positives`).
-3. :func:`influence` adds, for every row of a part, what it wins as a positive and as a negative.
+1. :func:`own_scores` takes these scores from every part, and :func:`sort_positives` sorts those of each class.
+2. :func:`count_part` searches all scores of a part among the sorted positives of their columns. The pairs that
+   negatives win add up to the matrix of AUCs (:func:`pair_matrix`). The positions of the negatives add up to the wins
+   of each positive (:func:`wins_of_positives`).
+3. :func:`influence` adds, for every row of a part, its wins as a positive and as a negative.
 
 :mod:`mauc.dask` runs these phases on partitions; :mod:`mauc.metrics.out_of_core` uses the sort and the search.
 
@@ -99,7 +99,7 @@ class Positives(NamedTuple):
     """``(M + 1,)`` prefix sums of their units; None if each unit is 1."""
 
     def beaten(self, left: Ints, right: Ints) -> Floats:
-        """Return the units below each score, and half of those that tie with it, from :func:`find`."""
+        """Return the summed units below each score plus half of those that tie, from positions of :func:`find`."""
         if self.below is None:
             return np.asarray(0.5 * (left + right))
         return np.asarray(0.5 * (self.below.take(left) + self.below.take(right)))

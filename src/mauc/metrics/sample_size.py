@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mauc._typing import Floats, Ints
 from mauc._validation import check_pairs, check_real, check_scored_classes, check_whole, invalid
 from mauc.metrics.inference import score_and_influence
-from mauc.metrics.scores import check_pair_weights
+from mauc.metrics.scores import scored_pairs
 from mauc.metrics.uncertainty import Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
 
@@ -50,39 +50,38 @@ def mauc_sample_size(
 ) -> SampleSize:
     """Estimate how many rows a study needs, by simulation from the scores of a pilot.
 
-    Studies of a size are drawn from the pilot: rows with replacement, class by class. The result is the smallest size
-    at which the share ``power`` of them reach the goal:
+    Studies are drawn from the pilot: rows of each class with replacement. The result is the smallest size at which the
+    share ``power`` of the studies reaches the goal:
 
     - ``width``: the interval of :func:`mauc_interval` is at most this wide;
-    - ``difference``: the interval of :func:`compare_mauc` excludes 0 when the true difference of the two models is this
-      large. The pilot tells how the two vary and how much they err on the same rows; its own difference is replaced by
-      the one asked for.
+    - ``difference``: the interval of :func:`compare_mauc` excludes 0 if the two models truly differ by this much. The
+      pilot provides the variances of the two models and their correlation, but not the difference.
 
     Parameters
     ----------
     y_true : (N,) array of classes, integers or strings
-        Those of the pilot, with two rows or more of each class.
+        Classes of the pilot rows; each class needs two rows or more.
     y_score : (N, C) array of real scores
     score_b : (N, C) array of real scores, optional
-        Of the second model; required with ``difference``.
+        Scores of the second model; required with ``difference``.
     width : float, optional
         Width of the interval, between 0 and 1. Pass this or ``difference``.
     difference : float, optional
         Difference of the two multiclass AUCs, between 0 and 1.
     power : float, default=0.8
-        Share of studies that shall reach the goal, between 0 and 1.
+        Share of the studies that should reach the goal, between 0 and 1.
     level : float, default=0.95
         Confidence level of the interval; the test is two-sided at ``1 - level``.
     class_shares : (C,) array, optional
-        How the rows of the study are spread over the classes; normalised. Default: as in the pilot.
+        Share of each class in the study; normalised to sum to 1. Default: the shares in the pilot.
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights of the class pairs, see :func:`mauc_score`.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     n_draws : int, default=200
-        Studies that are simulated for each size tried.
+        Number of simulated studies for each size.
     max_rows : int, default=200_000
-        Sizes above this are refused.
+        Raise an error if more rows would be needed.
     random_state : int, default=0
         Seed of the draws.
 
@@ -93,11 +92,11 @@ def mauc_sample_size(
 
     Notes
     -----
-    The answer is as good as the pilot. A class with few pilot rows shows few of the errors that more rows would show,
-    and the size may then be too small. With 200 draws the power is known to about ±0.06, and the size to about 10 %.
+    The result is only as good as the pilot. A class with few pilot rows may hide errors, and the size may then be too
+    small. With 200 draws the power is known to about ±0.06, and the size to about 10 %.
 
-    Rows are drawn independently. Where rows come in groups, such as several images of a patient, multiply the size by
-    the design effect: the squared ratio of the widths of ``mauc_interval(…, groups=…)`` and ``mauc_interval(…)`` on the
+    Rows are drawn independently. For rows in groups, such as several images of a patient, multiply the size by the
+    design effect: the squared ratio of the widths of ``mauc_interval(…, groups=…)`` and ``mauc_interval(…)`` on the
     pilot.
 
     Examples
@@ -113,7 +112,7 @@ def mauc_sample_size(
     >>> {name: round(share, 2) for name, share in found.uncertainty.items()}
     {'elm': 0.15, 'oak': 0.05, 'yew': 0.8}
 
-    Fewer rows do it if the study takes as many yews as oaks:
+    A study with as many yews as oaks needs fewer rows:
 
     >>> mauc_sample_size(y, scores, width=0.08, class_shares=[1, 1, 1]).rows
     138
@@ -134,8 +133,7 @@ def mauc_sample_size(
         models.append(check_scored_classes(y_true, score_b, labels, None, "score_b").scores)
         if np.array_equal(models[0], models[1]):
             raise invalid("score_b", "must differ from y_score", "the same scores", "pass the scores of another model")
-    pilot = ClassPartition(scored.codes, len(scored.labels))
-    check_pair_weights(scored.labels, pilot, pairs, "raise")
+    pilot, _ = scored_pairs(scored, pairs, "raise")
     if pilot.counts.min() < 2:
         single = scored.labels[int(np.argmin(pilot.counts))]
         raise invalid("y_true", "must hold two rows or more of each class", f"one of {single}", "use a larger pilot")

@@ -12,7 +12,15 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._kernels.threads import threads
 from mauc._typing import Floats
-from mauc._validation import ScoredClasses, check_choice, check_n_jobs, check_pairs, check_scored_classes, invalid
+from mauc._validation import (
+    ScoredClasses,
+    check_choice,
+    check_n_jobs,
+    check_pairs,
+    check_scored_classes,
+    invalid,
+    listing,
+)
 from mauc.metrics.measures import PairMeasure
 from mauc.partition import ClassPartition
 
@@ -20,7 +28,7 @@ __all__ = ["mauc_score", "pairwise_auc"]
 
 ABSENT = ("raise", "ignore")
 MANY = 100
-"""With more classes, exactly rounded sums over all pairs would take as long as the AUCs."""
+"""With more classes, exact sums over all pairs (``math.fsum``) would take as long as the AUCs."""
 
 
 def pairwise_auc(
@@ -46,23 +54,24 @@ def pairwise_auc(
         The columns of a data frame are matched by class name. If no column has the name of a class, or the names are
         pandas' default 0, 1, …, they are matched by position. If only some match, an error is raised.
     by : {"column", "difference"}, default="column"
-        What ranks class i above class j: column i, or column i minus column j, as in AUC-μ. With the second,
+        Rank class i above class j by column i, or by column i minus column j, as in AUC-μ. With the difference,
         :math:`\mathrm{AUC}_{i|j} = \mathrm{AUC}_{j|i}` over the whole curve.
     min_sensitivity : float, optional
-        Partial AUC, at least 0 and below 1: the mean specificity over the sensitivities from there to 1. It is the AUC
-        of the share ``1 − min_sensitivity`` of class i that is hardest to find.
+        Partial AUC: the mean specificity over sensitivities from this value, at least 0 and below 1, to 1. It is the
+        AUC of the share ``1 − min_sensitivity`` of class i that is hardest to find.
     min_specificity : float, optional
-        Partial AUC: the mean sensitivity over the specificities from there to 1, that is, over false positive rates up
+        Partial AUC: the mean sensitivity over specificities from this value to 1, that is, over false positive rates up
         to ``1 − min_specificity``. It cannot be combined with ``min_sensitivity``.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
-        Weights >= 0; every mean above becomes a weighted one.
+        Weights >= 0; the mean becomes a weighted mean.
 
     Returns
     -------
     (C, C) array
-        ``[i, j]`` is :math:`\mathrm{AUC}_{i|j}`; not symmetric. NaN on the diagonal and for classes without samples.
+        ``[i, j]`` is :math:`\mathrm{AUC}_{i|j}`; the matrix is not symmetric. NaN on the diagonal and for classes
+        without samples.
 
     Notes
     -----
@@ -70,10 +79,10 @@ def pairwise_auc(
     scores are sorted: with 20 000 samples of 10 and of 100 classes, AUC-μ takes 2 and 3 times as long, and
     ``min_specificity`` 4 and 8 times.
 
-    The ROC curve is linear across ties, so that a partial AUC is exact with them. The partial AUC of constant scores is
-    half the width ``c = 1 − min_sensitivity`` of the region, that of perfect ones 1. McClish's
-    standardised area, which scikit-learn's ``max_fpr`` (``1 − min_specificity``) gives for two classes, is
-    ``(1 + (a − c / 2) / (1 − c / 2)) / 2`` of this ``a``.
+    The ROC curve is linear across ties, so a partial AUC is exact with ties. Constant scores have a partial AUC of half
+    the width ``c = 1 − min_sensitivity`` of the region, perfect scores of 1. scikit-learn's ``max_fpr``
+    (``1 − min_specificity``) returns McClish's standardised area for two classes: ``(1 + (a − c / 2) / (1 − c / 2)) /
+    2`` of this partial AUC ``a``.
 
     References
     ----------
@@ -97,7 +106,8 @@ def pairwise_auc(
     """
     measure = PairMeasure.checked(by, min_sensitivity, min_specificity)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    return _matrix(measure, scored, _partition(scored))
+    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
+    return measure.matrix(partition.problem(scored.scores, normalised=False))
 
 
 def mauc_score(
@@ -121,32 +131,32 @@ def mauc_score(
     ----------
     y_true : (N,) array of classes, integers or strings
     y_score : (N, C) array of real scores
-        Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second. The
-        columns of a data frame are matched by class name, see :func:`pairwise_auc`.
+        Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second. Columns
+        of a data frame are matched by class name, see :func:`pairwise_auc`.
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair counts the same, :math:`v_{ij} = 1 / (C (C - 1))`, the M of Hand and Till, equal to
         scikit-learn's ``roc_auc_score(multi_class="ovo")``. ``"ova"`` or ``"ovr"``: :math:`v_{ij} = p_j / (C (1 -
         p_i))`, the mean of the one-vs-rest AUCs. A matrix: its entries off the diagonal, normalised.
     by : {"column", "difference"}, default="column"
-        What ranks class i above class j: column i, or column i minus column j. The second, with ``"ovo"``, is the AUC-μ
-        of Kleiman and Page; theirs for a partition matrix A is that of the scores ``-y_score @ A.T``.
+        Rank class i above class j by column i, or by column i minus column j. The difference with ``"ovo"`` is the
+        AUC-μ of Kleiman and Page. For their partition matrix A, pass the scores ``-y_score @ A.T``.
     min_sensitivity, min_specificity : float, optional
         Partial AUC, over sensitivities or specificities of at least this value; see :func:`pairwise_auc`.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
-        Weights >= 0; the mean over a class becomes a weighted one.
+        Weights >= 0; the mean over a class becomes a weighted mean.
     absent : {"raise", "ignore"}, default="raise"
-        A class of ``labels`` without samples is an error, or its pairs are left out.
+        Raise an error if a class of ``labels`` has no samples, or ignore its pairs.
     n_jobs : int, optional
-        Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` if that is set. The result is the same to the bit.
+        Number of threads for half a million scores or more; -1: one per core. None: one per core, at most
+        ``OMP_NUM_THREADS`` if that is set. The result does not depend on it.
 
     Returns
     -------
     float
-        Between 0 and 1; 0.5 for constant scores, and half the width of its region for a partial AUC. NaN, with
-        ``UndefinedMetricWarning``, if ``absent="ignore"`` leaves no pair.
+        Between 0 and 1; 0.5 for constant scores. NaN with ``UndefinedMetricWarning`` if ``absent="ignore"`` leaves no
+        pair.
 
     References
     ----------
@@ -170,25 +180,29 @@ def mauc_score(
     """
     jobs, measure = check_n_jobs(n_jobs), PairMeasure.checked(by, min_sensitivity, min_specificity)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition = _partition(scored)
-    v = check_pair_weights(scored.labels, partition, pairs, absent)
+    partition, v = scored_pairs(scored, pairs, absent)
     if v is None:
         return float(np.nan)
     with threads(jobs):
-        return weighted_mean(_matrix(measure, scored, partition), v)
+        return weighted_mean(measure.matrix(partition.problem(scored.scores, normalised=False)), v)
+
+
+def scored_pairs(scored: ScoredClasses, pairs: str | ArrayLike, absent: str) -> tuple[ClassPartition, Floats | None]:
+    """Return the partition of the rows, and the pair weights of :func:`check_pair_weights`."""
+    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
+    return partition, check_pair_weights(scored.labels, partition, pairs, absent, stacklevel=4)
 
 
 def check_pair_weights(
-    labels: NDArray[Any], partition: ClassPartition, pairs: str | ArrayLike, absent: str
+    labels: NDArray[Any], partition: ClassPartition, pairs: str | ArrayLike, absent: str, *, stacklevel: int = 3
 ) -> Floats | None:
     """Return the ``(C, C)`` pair weights; None, with a warning, if ``absent="ignore"`` leaves no pair."""
     check_choice("absent", absent, ABSENT)
     weights = check_pairs(pairs, partition.n_classes)
     missing = labels[~partition.present]
     if absent == "raise" and len(missing):
-        shown = ", ".join(str(name) for name in missing[:8])
         advice = "drop the class from labels and its column from y_score, or pass absent='ignore'"
-        raise invalid("y_true", "must hold every class of labels", f"no sample of {shown}", advice)
+        raise invalid("y_true", "must hold every class of labels", f"no sample of {listing(missing)}", advice)
     if absent == "raise" and partition.n_classes < 2:
         came = f"only the class {labels[0]}"
         raise invalid(
@@ -200,7 +214,7 @@ def check_pair_weights(
     warnings.warn(
         "no pair of classes with positive weight has samples: multiclass AUC is undefined and returned as NaN",
         UndefinedMetricWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
     return None
 
@@ -208,16 +222,8 @@ def check_pair_weights(
 def weighted_mean(matrix: Floats, v: Floats) -> float:
     """Return ``Σ v_ij AUC_{i|j}`` over the pairs with weight."""
     used = v > 0
-    # The same sum above and below: perfect scores give 1, constant ones 1/2.
+    # Numerator and denominator are summed in the same way, so perfect scores give exactly 1 and constant ones 1/2.
     if len(v) <= MANY:
         return math.fsum(v[used] * matrix[used]) / math.fsum(v[used])
     won = np.where(used, v * matrix, 0.0)
     return math.fsum(won.sum(axis=1)) / math.fsum(v.sum(axis=1))
-
-
-def _partition(scored: ScoredClasses) -> ClassPartition:
-    return ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
-
-
-def _matrix(measure: PairMeasure, scored: ScoredClasses, partition: ClassPartition) -> Floats:
-    return measure.matrix(partition.problem(scored.scores, normalised=False))

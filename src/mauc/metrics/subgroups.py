@@ -1,4 +1,4 @@
-"""Scores of subgroups: the rows of each level of a column, such as the sex or the centre, against all other rows."""
+"""Compare subgroups, the rows of each level of a column such as the sex or the centre, with all other rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import optimize
 from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Ints
-from mauc._validation import invalid
-from mauc.metrics.groups import check_groups
+from mauc._validation import check_row_values, invalid, listing
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.uncertainty import Comparison, Interval, Moments, Sample, holm, interval_of_moments
 from mauc.partition import ClassPartition
@@ -39,13 +39,13 @@ class Subgroup:
     absent: tuple[str, ...]
     """Classes without rows in the level."""
     split_groups: bool
-    """True if groups have rows in this level and in others; the test takes the two parts as independent."""
+    """True if a group has rows in this level and in others; the test assumes that the two parts are independent."""
 
 
 def check_subgroups(subgroups: ArrayLike, n_rows: int) -> tuple[list[str], Ints]:
     """Return the sorted names of the levels, and the ``(N,)`` level of each row."""
-    check_groups(subgroups, n_rows, "subgroups", "pass the level of each row, such as the sex")
-    names, codes = np.unique([str(value) for value in np.asarray(subgroups)], return_inverse=True)
+    levels = check_row_values(subgroups, n_rows, "subgroups", "pass the level of each row, such as the sex")
+    names, codes = np.unique([str(level) for level in levels], return_inverse=True)
     if len(names) < 2:
         came, advice = f"only {names[0]}", "a level is compared with the other rows: pass a column that varies"
         raise invalid("subgroups", "must have two levels or more", came, advice)
@@ -63,9 +63,9 @@ def subgroup_scores(
 ) -> list[Subgroup]:
     """Return the multiclass AUC of each level with its interval, and its difference to that of all other rows.
 
-    The two parts have no row in common, so their errors are independent: the distances of each score to the ends of its
-    interval are added in quadrature (the method of variance estimates recovered, Zou and Donner 2008), and the p-value
-    is one minus the highest level at which the interval of the difference excludes 0.
+    The two parts have no row in common, so their errors are independent. The distances of both scores to the ends of
+    their intervals are added in quadrature (method of variance estimates recovery, Zou and Donner 2008). The p-value is
+    one minus the highest level at which the interval of the difference excludes 0.
     """
     names, level_codes = check_subgroups(subgroups, len(partition.codes))
 
@@ -102,13 +102,13 @@ def subgroup_scores(
 def subgroup_notes(found: Sequence[Subgroup]) -> list[str]:
     """Return notes on the limits of these scores."""
     notes = [
-        f"level {one.level} has no row of class {', '.join(one.absent[:8])}{', …' if len(one.absent) > 8 else ''}: its "
+        f"level {one.level} has no row of class {listing(one.absent)}: its "
         "score and its difference to the rest are over the other classes"
         for one in found
         if one.absent
     ]
     if any(one.split_groups for one in found):
-        notes.append("some groups have rows in several levels: the tests between levels take them as independent")
+        notes.append("some groups have rows in several levels, but the tests assume that the levels are independent")
     return notes
 
 
@@ -153,16 +153,14 @@ def _compare_independent(
     return Comparison(difference, max(-1.0, low), min(1.0, high), stderr, _pvalue(difference, ends))
 
 
-def _pvalue(difference: float, ends: Callable[[float], tuple[float, float]], steps: int = 50) -> float:
-    """Return one minus the highest level at which the interval excludes 0, by bisection on the log scale."""
+def _pvalue(difference: float, ends: Callable[[float], tuple[float, float]], smallest: float = 1e-15) -> float:
+    """Return one minus the highest level at which the interval excludes 0."""
     if difference == 0.0:
         return 1.0
-    smallest, largest = math.log(1e-15), 0.0
-    for _ in range(steps):
-        middle = 0.5 * (smallest + largest)
-        low, high = ends(-math.expm1(middle))
-        if low > 0.0 or high < 0.0:
-            largest = middle
-        else:
-            smallest = middle
-    return math.exp(largest)
+
+    def distance(log_pvalue: float) -> float:
+        low, high = ends(-math.expm1(log_pvalue))
+        return low if difference > 0.0 else -high
+
+    least = math.log(smallest)
+    return smallest if distance(least) > 0.0 else math.exp(optimize.brentq(distance, least, 0.0))

@@ -1,4 +1,4 @@
-"""Summary statistics of the scores of one model, in memory or in files, from which a report is made."""
+"""Summarise the scores of one model, in memory or in files, for a report."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoreSummary:
-    """The scores of one model on N rows of C classes, in sums over the rows.
+    """Sums over the N rows of the scores of one model for C classes.
 
-    :func:`summarise` makes it of scores in memory, :class:`mauc.metrics.out_of_core.StreamedScores` of files.
+    :func:`summarise` computes it from scores in memory, :class:`mauc.metrics.out_of_core.StreamedScores` from files.
     """
 
     matrix: Floats
     """``(C, C)`` ``AUC_{i|j}``, NaN on the diagonal."""
     right: Floats
-    """``(C,)`` rows of each class that are predicted right."""
+    """``(C,)`` number of correctly predicted rows of each class."""
     spread: Mapping[str, Spread]
     """For the multiclass AUC with the pair weights ``"ovo"`` and ``"ova"``."""
     pair: Callable[[int, int], Spread]
@@ -50,7 +50,7 @@ class ScoreSummary:
     fingerprint: bytes
     """Hash, equal for identical scores; empty unless ``compared``."""
     hits: Floats
-    """``(N,)`` 1 for each row that is predicted right; empty if the scores were read in parts."""
+    """``(N,)`` 1 for each correctly predicted row; empty if the scores were read in parts."""
 
 
 def summarise(

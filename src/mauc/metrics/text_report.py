@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._kernels.auc import auc_matrix
-from mauc._validation import ScoredClasses, check_real, check_scored_classes, check_whole, invalid
-from mauc.metrics.groups import check_groups
+from mauc._validation import ScoredClasses, check_groups, check_real, check_scored_classes, check_whole, invalid
 from mauc.metrics.inference import (
     class_against_others,
     class_influence,
@@ -19,10 +18,9 @@ from mauc.metrics.inference import (
     small_class_note,
     warn_of_singles,
 )
-from mauc.metrics.scores import check_pair_weights, weighted_mean
+from mauc.metrics.scores import scored_pairs, weighted_mean
 from mauc.metrics.subgroups import Subgroup, subgroup_scores, warn_of_subgroups
 from mauc.metrics.uncertainty import Interval, Sample, interval
-from mauc.partition import ClassPartition
 
 __all__ = ["multiclass_auc_report"]
 
@@ -47,7 +45,7 @@ def multiclass_auc_report(
 ) -> str | dict[str, dict[str, Any]]:
     r"""Build a text report of multiclass AUC with intervals, in the style of scikit-learn's ``classification_report``.
 
-    The row of class i has the mean of row i of :func:`pairwise_auc`, in which each other class counts the same:
+    The row of class i shows the mean of row i of :func:`pairwise_auc`, in which each other class counts the same:
 
     .. math:: \frac{1}{C - 1} \sum_{j \ne i} \mathrm{AUC}_{i|j} .
 
@@ -66,7 +64,7 @@ def multiclass_auc_report(
     sample_weight : (N,) array, optional
         Weights >= 0. With weights, the support of a class is its summed weight.
     absent : {"raise", "ignore"}, default="raise"
-        A class of ``labels`` without samples is an error, or its row is left empty.
+        Raise an error if a class of ``labels`` has no samples, or leave its row empty.
     groups : (N,) array, optional
         The group of each row, such as the patient of an image, for intervals of dependent rows; see
         :func:`mauc_interval`.
@@ -116,9 +114,8 @@ def multiclass_auc_report(
     level = check_real("level", level, low=0, high=1)
     digits = check_whole("digits", digits, least=0)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     names = _names(scored, target_names)
-    v = check_pair_weights(scored.labels, partition, "ovo", absent)
+    partition, v = scored_pairs(scored, "ovo", absent)
     group_codes = check_groups(groups, len(scored.codes))
     if v is not None:
         warn_of_singles(Sample.of(partition, v, group_codes), scored.labels)

@@ -1,8 +1,8 @@
-"""Compute intervals and tests from the influences of rows; they are valid from two rows per class on.
+"""Compute intervals and tests from the influences of the rows; they are valid from two rows per class on.
 
-The variance is DeLong's for a U-statistic, but the variance of each class is shrunk to that of all classes. Intervals
-and tests use the variance at the tested value, as Wilson's interval of a proportion does. In large samples both are
-DeLong's. Measured coverage and size: docs/results/intervals.md.
+The variance is DeLong's for a U-statistic, with the variance of each class shrunk to that of all classes. Intervals and
+tests use the variance at the tested value, as Wilson's interval of a proportion does. In large samples both equal
+DeLong's. docs/results/intervals.md has the measured coverage and size.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ __all__ = [
     "interval",
     "interval_of_moments",
     "squares_about",
+    "wilson",
 ]
 
 # With random scores, the share of other rows that a row beats has the variance 1/12. That is a third of the Bernoulli
@@ -46,7 +47,7 @@ PRIOR_ROWS = 0.5
 
 
 class _Shrinkage(NamedTuple):
-    """How far the variance of a class is shrunk to that of all classes."""
+    """Amount by which the variance of a class is shrunk to that of all classes."""
 
     rows: float
     """Weight of the common variance, in rows."""
@@ -113,7 +114,7 @@ class Moments(NamedTuple):
     """``(C,)`` ``Σ a_m² (h_m − mean)²`` over the shares ``a_m`` of the rows in the weight of their class; with groups,
     ``Σ (Σ a_m (h_m − mean))²`` over the cells."""
     cross: float = 0.0
-    """What the rows of different classes in one group add to the sum of squares; 0 without groups."""
+    """Part of the sum of squares from rows of different classes in one group; 0 without groups."""
     cell_ratio: Floats | float = 1.0
     """``(C,)`` variance of the mean of a cell over that of a single row; 1 without groups."""
 
@@ -256,27 +257,26 @@ def interval_of_moments(sizes: Sizes, score: float, moments: Moments, level: flo
     size, freedom = _effective_size(
         sizes, moments, model.bernoulli, score * (1.0 - score), 0.25, INTERVAL_SHRINKAGE, from_common_mean**2
     )
-    k = _quantile(level, freedom) ** 2 / size
-    middle = (score + 0.5 * k) / (1.0 + k)
-    reach = math.sqrt(k * score * (1.0 - score) + 0.25 * k * k) / (1.0 + k)
+    low, high = wilson(score, _quantile(level, freedom) ** 2 / size)
     shrunk = _shrunk(score, size)
-    return Interval(
-        score,
-        low=max(0.0, min(score, middle - reach)),
-        high=min(1.0, max(score, middle + reach)),
-        stderr=math.sqrt(shrunk * (1.0 - shrunk) / size),
-    )
+    return Interval(score, float(low), float(high), stderr=math.sqrt(shrunk * (1.0 - shrunk) / size))
+
+
+def wilson(share: Floats | float, k: Floats | float) -> tuple[Floats, Floats]:
+    """Return the ends of Wilson's interval of a share of n rows, where ``k`` is the squared quantile over n."""
+    middle = (share + 0.5 * k) / (1.0 + k)
+    reach = np.sqrt(k * share * (1.0 - share) + 0.25 * k * k) / (1.0 + k)
+    return np.minimum(share, middle - reach).clip(0.0, 1.0), np.maximum(share, middle + reach).clip(0.0, 1.0)
 
 
 def class_without_errors(
     sample: Sample, influence: Floats, *, least: int = 5, most: int = 60, beats: float = 0.75, part: float = 2 / 3
 ) -> int | None:
-    """Return the class that could hide errors too large for the interval, from the ``(N,)`` influences; mostly None.
+    """Return the class whose few rows may hide errors from the interval, from the ``(N,)`` influences; often None.
 
-    The class has ``least`` to ``most`` rows, all of which beat the share ``beats`` of the others, and contributes at
-    least the ``part`` of the Bernoulli variance. If a share of such a class is mislabelled and no row shows it by
-    chance, the interval misses the truth; if none is, it covers more than its level. The rows cannot tell which of the
-    two holds. Classes of fewer rows take most of their variance from the others, and of more rows some would show it.
+    Such a class has ``least`` to ``most`` rows, all of which beat the share ``beats`` of the others, and contributes at
+    least ``part`` of the Bernoulli variance. If some of the class is mislabelled and by chance no row shows it, the
+    interval is too short. Smaller classes take most of their variance from the others; larger ones would show errors.
     """
     variance = np.where(sample.counts, sample.weight**2 / np.maximum(sample.size, 1.0), 0.0)
     k = int(np.argmax(variance))
@@ -304,9 +304,9 @@ def comparison_of_moments(
 ) -> Comparison:
     """Return :func:`comparison` from the sums over the rows alone; ``between`` are those of the differences.
 
-    At the difference ``δ + e`` the scores are taken as ``θ_a + λ_a e`` and ``θ_b − λ_b e``, shrunk a little, and the
-    variance is ``(A + B e − C e²) / m``. The interval solves ``e² = t² (A + B e − C e²) / m``. With a ``margin``, the
-    test is the one-sided one of a difference of minus that margin.
+    At the difference ``δ + e`` the two scores are ``θ_a + λ_a e`` and ``θ_b − λ_b e``, and the variance is
+    ``(A + B e − C e²) / m``. The interval solves ``e² = t² (A + B e − C e²) / m``. With a ``margin``, the test is
+    one-sided, against a difference of ``-margin``.
     """
     difference = a[0] - b[0]
     one, other = _Model.of(sizes, *a), _Model.of(sizes, *b)
@@ -381,11 +381,10 @@ def _effective_size(
 ) -> tuple[float, float]:
     """Return how many Bernoulli rows have this variance, ``m``, and the degrees of freedom of that estimate.
 
-    ``bernoulli`` and ``in_all`` are ``θ (1 − θ)`` of each class and of all; ``random`` is the same for random scores.
-    The variance of each class is shrunk to the common ratio times its ``θ_i (1 − θ_i)``, which in turn is shrunk by one
-    row of random scores, plus ``extra``. Shrinking each class to random scores at once made the intervals of 20 rows
-    per class at .98 a fifth wider. An influence that is a mean over fewer columns than that of other classes, or over
-    fewer rows of a group, varies more.
+    ``bernoulli`` and ``in_all`` are ``θ (1 − θ)`` of each class and of all rows; ``random`` is the same for random
+    scores. The variance of each class is shrunk to the common ratio times its ``θ_i (1 − θ_i)``, plus ``extra``; that
+    ratio is shrunk by one row of random scores. Shrinking each class directly to random scores made the intervals of
+    20 rows per class at .98 a fifth wider. An influence that is a mean over fewer columns or fewer rows varies more.
     """
     used = sizes.counts
     squares, known = sizes.scaled(moments.squares), sizes.freedom[used]
@@ -413,8 +412,8 @@ def _effective_size(
 def _between_classes(sizes: Sizes, moments: Moments, shrinkage: _Shrinkage) -> float:
     """Return the factor by which rows of different classes in one group change the variance.
 
-    It is above 1 where they err together, and below 1 where a group raises a whole column. Few groups estimate it
-    badly, so it is shrunk to 1.
+    It is above 1 if the errors of a group are positively correlated across classes, and below 1 if a group raises a
+    whole column. Few groups estimate it badly, so it is shrunk to 1.
     """
     within = float(moments.squares.sum())
     if math.isinf(sizes.groups) or within <= 0.0:

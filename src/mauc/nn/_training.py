@@ -19,8 +19,6 @@ from mauc._validation import invalid
 from mauc.nn.metric import MAUC
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
-__all__ = ["Rows", "dense", "device_for", "hold_out", "read_checkpoint", "rows_at_a_time", "train"]
-
 
 @dataclass(frozen=True)
 class Rows:
@@ -107,7 +105,9 @@ def train(
             scores.append(score)
         if s.checkpoint_dir is not None:
             state = {"trained": trained.state_dict(), "optimizer": optimizer.state_dict(), "best": best}
-            _write_checkpoint(s.checkpoint_dir, {"run": run, "losses": losses, "scores": scores, **state})
+            memory = io.BytesIO()
+            torch.save({"run": run, "losses": losses, "scores": scores, **state}, memory)
+            write_whole(Path(s.checkpoint_dir, "last.ckpt"), memory.getvalue())
         if s.verbose:
             val = f", val_mauc {scores[-1]:.4f}" if scores else ""
             print(f"Epoch {len(losses)}/{s.max_epochs}, loss {losses[-1]:.4g}{val}", file=sys.stderr)
@@ -195,10 +195,3 @@ def read_checkpoint(folder: Any, run: dict[str, Any] | None = None) -> dict[str,
             came = f"{key} {saved['run'][key]} where this fit has {value}"
             raise invalid("checkpoint_dir", "must hold a run on the same data and network", came, advice)
     return saved
-
-
-def _write_checkpoint(folder: Any, content: dict[str, Any]) -> None:
-    """Write the file whole or not at all."""
-    memory = io.BytesIO()
-    torch.save(content, memory)
-    write_whole(Path(folder, "last.ckpt"), memory.getvalue())

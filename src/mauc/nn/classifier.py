@@ -50,9 +50,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     loss : {"mauc", "cross_entropy"} or Module, default="mauc"
         A module is called as ``loss(logits, classes)``.
     surrogate : str or object, default="exponential"
-        Pair loss, for ``loss="mauc"``: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``,
-        ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object
-        with ``loss(t)`` and ``derivative(t)``.
+        Pair loss of ``loss="mauc"``; :class:`mauc.nn.MAUCLoss` lists them.
     alpha : float, optional
         Margin or rate of the surrogate. Default: that of :class:`mauc.nn.MAUCLoss`.
     log_loss : float >= 0, default=0.5
@@ -90,8 +88,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     resume : bool, default=False
         Continue from ``last.ckpt`` if it exists; the result is that of a run without interruption. Data and parameters
         must be the same, except ``max_epochs``.
-    warm_start : bool, default=False
-        Start from the network of the last fit, if the classes and sizes are the same.
     random_state : int, RandomState or None, default=None
         Fixes the initial weights, the minibatches and the hold-out.
     verbose : int, default=0
@@ -160,7 +156,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         accelerator: Accelerator = "auto",
         checkpoint_dir: Any = None,
         resume: bool = False,
-        warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -188,7 +183,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.accelerator = accelerator
         self.checkpoint_dir = checkpoint_dir
         self.resume = resume
-        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
@@ -226,7 +220,9 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         elif self.early_stopping:
             rows, held_out = hold_out(codes, rows, self.validation_fraction, np.random.default_rng(seed))
             validation = Rows(X, codes, weight, held_out)
-        network = self._network(X.shape[1], classes, seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = mlp(X.shape[1], self.hidden_layer_sizes, len(classes), batch_norm=bool(self.batch_norm))
         part = Rows(X, codes, weight, rows)
         losses, scores = train(network, self._loss(part), part, validation, self, seed)
         self.classes_ = classes
@@ -288,16 +284,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         if part.weight is None:
             return sampler.class_visits
         return sampler.class_visits * np.bincount(codes, part.weight[part.rows]) / np.bincount(codes)
-
-    def _network(self, n_features: int, classes: NDArray[Any], seed: int) -> nn.Module:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network = mlp(n_features, self.hidden_layer_sizes, len(classes), batch_norm=bool(self.batch_norm))
-        if self.warm_start and hasattr(self, "model_") and np.array_equal(classes, self.classes_):
-            new, old = network.state_dict(), self.model_.state_dict()
-            if {k: v.shape for k, v in new.items()} == {k: v.shape for k, v in old.items()}:
-                network.load_state_dict(old)
-        return network
 
     def _validation_rows(self, X_val: Any, y_val: Any, classes: NDArray[Any]) -> Rows:
         if X_val is None or y_val is None:

@@ -1,7 +1,6 @@
 """The exact loss of a whole data set, and its gradient in the parameters, in the memory of a chunk."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -71,7 +70,7 @@ def full_batch_backward(
         raise invalid("X", "must have one row per target, and at least one", came, "pass the data of the same samples")
     place = next((p.device for p in model.parameters()), X.device)
     chunks = torch.split(X, chunk_size)
-    with torch.no_grad(), torch.random.fork_rng(_devices(place)):
+    with torch.no_grad(), torch.random.fork_rng([place] if place.type == "cuda" else []):
         before = [buffer.clone() for buffer in model.buffers()]
         logits = torch.cat([model(chunk.to(place)) for chunk in chunks])
         for buffer, value in zip(model.buffers(), before, strict=True):
@@ -84,8 +83,3 @@ def full_batch_backward(
         for chunk, part in zip(chunks, torch.split(gradient, chunk_size), strict=True):
             torch.autograd.backward(model(chunk.to(place)), part)
     return loss.detach()
-
-
-def _devices(place: torch.device) -> list[Any]:
-    """Return the devices whose random numbers the model draws, besides the CPU."""
-    return [place] if place.type == "cuda" else []

@@ -6,8 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
+from mauc.activations import Activation
 from mauc.nn._loss.score import pairwise_of, score_of
-from mauc.nn._loss.settings import LOG_LOSS, Activation, Pairs, loss_of, read_settings
+from mauc.nn._loss.settings import LOG_LOSS, Pairs, loss_of, read_settings
 
 __all__ = ["mauc_loss", "mauc_score", "pairwise_auc"]
 
@@ -63,21 +64,8 @@ def mauc_loss(
     >>> round(loss.item(), 4), tuple(logits.grad.shape)
     (0.3041, (4, 3))
     """
-    chosen, share, bounded = read_settings(surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, options)
-    return loss_of(
-        logits,
-        target,
-        weight,
-        surrogate=chosen,
-        log_loss=share,
-        log1p=bounded,
-        activation=activation,
-        pairs=pairs,
-        class_counts=class_counts,
-        ignore_index=ignore_index,
-        sync=sync,
-        process_group=process_group,
-    )
+    loss = read_settings(surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, ignore_index, options)
+    return loss_of(logits, target, weight, loss, pairs, class_counts, sync, process_group)
 
 
 def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: Tensor | None = None) -> Tensor:
@@ -124,6 +112,8 @@ def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: 
 def pairwise_auc(scores: Tensor, target: Tensor, *, weight: Tensor | None = None) -> Tensor:
     r"""Compute the AUC of every ordered pair of classes on the device of the scores, as :func:`mauc.pairwise_auc` does.
 
+    The cost is that of :func:`mauc_score`.
+
     Parameters
     ----------
     scores : (N, C) floating tensor
@@ -139,10 +129,6 @@ def pairwise_auc(scores: Tensor, target: Tensor, *, weight: Tensor | None = None
         :math:`\mathrm{AUC}_{i|j}` at ``[i, j]``, float64, on that device, without gradient: how well column i ranks
         class i above class j. NaN on the diagonal and for classes without samples; all NaN if a score is not
         finite and a check would wait for the device.
-
-    Notes
-    -----
-    The cost is that of :func:`mauc_score`.
 
     Examples
     --------

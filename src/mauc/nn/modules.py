@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from collections.abc import Callable
 from typing import Any, Self
@@ -11,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from mauc._validation import check_pair_name
-from mauc.nn._loss.batch import can_read
+from mauc.activations import Activation
+from mauc.nn._loss.batch import Loss, can_read
 from mauc.nn._loss.checks import count_vector, pair_matrix
 from mauc.nn._loss.plain import class_ratios
-from mauc.nn._loss.settings import LOG_LOSS, Activation, Pairs, loss_of, read_settings
+from mauc.nn._loss.settings import LOG_LOSS, Pairs, loss_of, read_settings
 
 __all__ = ["ExactBuffers", "MAUCLoss"]
 
@@ -134,24 +133,19 @@ class MAUCLoss(ExactBuffers):
         **options: float,
     ) -> None:
         super().__init__()
-        self.surrogate, self.log_loss, self.log1p = read_settings(
-            surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, options
-        )
-        self.activation = activation
-        self.ignore_index = ignore_index
+        loss = read_settings(surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, ignore_index, options)
+        self.surrogate, self.activation, self.pairs, self.ignore_index, self.log_loss, self.log1p = loss
         self.sync = sync
         self.process_group = process_group
         self._warned, self._lone = False, False
         matrix = None
-        if isinstance(pairs, str):
-            self.pairs = check_pair_name(pairs)
-        else:
-            self.pairs, matrix = "matrix", pair_matrix(pairs, max((2, *np.shape(pairs)))).to(torch.float64)
+        if self.pairs == "matrix":
+            matrix = pair_matrix(pairs, max((2, *np.shape(pairs)))).to(torch.float64)
         counts = exact = None
         if class_counts is not None:
             counts = count_vector(class_counts).to(torch.float64)
         if self.log_loss and counts is not None:
-            exact = class_ratios(pairs if matrix is None else matrix, counts)  # type: ignore[arg-type]
+            exact = class_ratios(self.pairs if matrix is None else matrix, counts)
         # Buffers, so that they follow the module to its device; settings, so not part of its state.
         self.register_buffer("pair_matrix", matrix, persistent=False)
         self.register_buffer("class_counts", counts, persistent=False)
@@ -160,21 +154,10 @@ class MAUCLoss(ExactBuffers):
 
     def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
         """Return the loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
-        loss = loss_of(
-            logits,
-            target,
-            weight,
-            surrogate=self.surrogate,
-            log_loss=self.log_loss,
-            log1p=self.log1p,
-            ratios=self.exact_ratios if logits.dtype == torch.float64 else self.ratios,
-            activation=self.activation,
-            pairs=self.pair_matrix if self.pairs == "matrix" else self.pairs,
-            class_counts=self.class_counts,
-            ignore_index=self.ignore_index,
-            sync=self.sync,
-            process_group=self.process_group,
-        )
+        settings = Loss(self.surrogate, self.activation, self.pairs, self.ignore_index, self.log_loss, self.log1p)
+        ratios = self.exact_ratios if logits.dtype == torch.float64 else self.ratios
+        counts, matrix = self.class_counts, self.pair_matrix
+        loss = loss_of(logits, target, weight, settings, matrix, counts, self.sync, self.process_group, ratios)
         if not self.log_loss and not self._warned and not self.sync and loss.requires_grad and can_read(loss.device):
             self._warn_of_one_class(loss, target)
         return loss
@@ -196,14 +179,6 @@ class MAUCLoss(ExactBuffers):
                 "DataLoader(batch_sampler=mauc.nn.ClassCoverageBatchSampler(labels, batch_size))",
                 stacklevel=5,
             )
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Refuse a module pickled by another version, whose state has other names."""
-        missing = {"_warned", "log1p", "surrogate"} - state.keys()
-        if missing:
-            what = f"this MAUCLoss was pickled by another version of mauc: it lacks {', '.join(sorted(missing))}"
-            raise pickle.UnpicklingError(f"{what}. Create the loss again: its settings are the arguments of MAUCLoss")
-        super().__setstate__(state)  # type: ignore[no-untyped-call]
 
     def extra_repr(self) -> str:
         """Return the settings."""

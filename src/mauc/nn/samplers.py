@@ -17,12 +17,10 @@ __all__ = ["ClassCoverageBatchSampler"]
 GOLDEN = 0.6180339887498949
 
 
-class Plan(NamedTuple):
-    """An epoch of batches over all ranks."""
+class Epoch(NamedTuple):
+    """The batches of an epoch over all ranks."""
 
     n_batches: int
-    n_covered: int
-    """``m``, the classes that each batch covers."""
     turns: Ints
     """``(C,)`` number of batches ``a_c`` that cover class c; their sum is ``m · n_batches``."""
     n_left: int
@@ -61,16 +59,14 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
     Notes
     -----
     *Visits.* A class that :math:`a_c` batches cover has :math:`k a_c` places there, which its samples take in turn. If
-    it has fewer samples than places, each is visited :math:`\lfloor k a_c / n_c \rfloor` or
-    :math:`\lceil k a_c / n_c \rceil` times, never twice in one batch. If it has more, each is visited once, and those
-    without a place fill the batches, the samples of each class spread evenly. An epoch has as few batches B as that
-    allows. Each covers m classes, as many as fit in ``cover_share`` of it:
+    it has fewer samples than places, samples repeat, but never in one batch. If it has more, each is visited once, and
+    those without a place fill the batches. An epoch has as few batches B as that allows. Each covers m classes, as many
+    as fit in ``cover_share`` of it:
 
     - If all classes fit, every batch covers every class, and B is the smallest number with
       :math:`\sum_c (n_c - k B)_+ \le B \, (\text{batch\_size} - k C)`.
-    - Else a class gets the turns that its samples need, and at least half an equal share,
-      :math:`a_c \ge \lfloor B m / (2 C) \rfloor`; the rest goes to the classes with fewest turns. The turns of a class
-      are spread evenly over the epoch: it returns within :math:`3 B / a_c + 1` batches.
+    - Else a class gets the turns that its samples need, and at least half an equal share; the rest goes to the classes
+      with fewest turns. The turns of a class are spread evenly: it returns within :math:`3 B / a_c + 1` batches.
 
     A batch full of coverage holds k samples of the largest class, so an epoch of such batches is
     :math:`\max_c n_c / k` long. With ``cover_share=0.5`` it has about :math:`2 N / \text{batch\_size}` batches at most.
@@ -79,8 +75,7 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
     number of batches, and every batch on every rank covers the classes. Ranks that may have begun different numbers of
     epochs must call :meth:`set_epoch` before each epoch; Lightning does it (pass it ``use_distributed_sampler=False``).
 
-    *Resuming.* ``epoch`` is the number of the next epoch, 0 at first. To continue a run, or to repeat an epoch, pass
-    its number to :meth:`set_epoch`.
+    *Resuming.* To continue a run, pass the number of the next epoch, ``epoch``, to :meth:`set_epoch`.
 
     Repeating rare classes changes the class shares that a loss sees (:attr:`class_visits`). Multiclass AUC with
     ``pairs="ovo"`` does not depend on them. An epoch takes O(N) time and memory.
@@ -133,9 +128,10 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
             raise invalid(f"batch_size (times cover_share={cover_share:g})", requirement, batch_size, advice)
         self.cover_share = cover_share
         self._counts = counts
-        self._plan = plan_epoch(counts, self.batch_size, self.min_per_class, n_covered, self.num_replicas)
-        if self.drop_last:
-            self._plan = whole_batches(self._plan, counts, self.batch_size, self.min_per_class, self.num_replicas)
+        self._n_covered = n_covered
+        self._plan = plan_epoch(
+            counts, self.batch_size, self.min_per_class, n_covered, self.num_replicas, drop_last=self.drop_last
+        )
 
     @property
     def sampler(self) -> ClassCoverageBatchSampler:
@@ -174,7 +170,7 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
         line_start = line_end - turns
         member_start = np.cumsum(counts) - counts
         start_of_batch = even_order(n_batches, self.num_replicas)
-        steps = n_batches * np.arange(self._plan.n_covered)
+        steps = n_batches * np.arange(self._n_covered)
         for batch in range(self.rank, n_batches, self.num_replicas):
             taken = start_of_batch[batch] + steps  # (m,) points of the line
             place = np.searchsorted(line_end, taken, side="right")  # whose turn: a place in the rotation
@@ -204,12 +200,19 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
         return members, left, rotation
 
 
-def plan_epoch(counts: Ints, batch_size: int, k: int, n_covered: int, n_ranks: int) -> Plan:
-    """Plan the shortest epoch that visits every sample, in a multiple of ``n_ranks`` batches."""
-    needed, room = -(-counts // k), batch_size - k * n_covered
+def plan_epoch(
+    counts: Ints, batch_size: int, k: int, n_covered: int, n_ranks: int, *, drop_last: bool = False
+) -> Epoch:
+    """Plan the shortest epoch that visits every sample, in a multiple of ``n_ranks`` batches.
 
-    def plan(n_batches: int) -> Plan:
-        return _plan(n_batches, counts, k, n_covered)
+    With ``drop_last`` the last batch on each rank is dropped if that makes the others full; one batch stays.
+    """
+    needed, n_classes, room = -(-counts // k), len(counts), batch_size - k * n_covered
+
+    def plan(n_batches: int) -> Epoch:
+        fair = n_batches if n_covered == n_classes else n_batches * n_covered // (2 * n_classes)
+        turns = _level(np.clip(needed, fair, n_batches), n_covered * n_batches, n_batches)
+        return Epoch(n_batches, turns, int(np.maximum(counts - k * turns, 0).sum()))
 
     # So many are enough: each class has all the turns it needs, and they take up half of all turns at most.
     most = max(int(needed.max()), -(-2 * int(needed.sum()) // n_covered))
@@ -218,22 +221,12 @@ def plan_epoch(counts: Ints, batch_size: int, k: int, n_covered: int, n_ranks: i
         middle = (low + high) // 2
         enough = plan(middle * n_ranks).n_left <= room * middle * n_ranks
         low, high = (low, middle) if enough else (middle, high)
-    return plan(high * n_ranks)
-
-
-def whole_batches(plan: Plan, counts: Ints, batch_size: int, k: int, n_ranks: int) -> Plan:
-    """Drop the last batch on each rank, if that makes the others full; one batch stays."""
-    n_batches, room = plan.n_batches, batch_size - k * plan.n_covered
-    if plan.n_left < room * n_batches and n_batches > n_ranks:
-        plan = _plan(n_batches - n_ranks, counts, k, plan.n_covered)
-    return plan._replace(n_left=min(plan.n_left, room * plan.n_batches))
-
-
-def _plan(n_batches: int, counts: Ints, k: int, n_covered: int) -> Plan:
-    n_classes = len(counts)
-    fair = n_batches if n_covered == n_classes else n_batches * n_covered // (2 * n_classes)
-    turns = _level(np.clip(-(-counts // k), fair, n_batches), n_covered * n_batches, n_batches)
-    return Plan(n_batches, n_covered, turns, int(np.maximum(counts - k * turns, 0).sum()))
+    epoch = plan(high * n_ranks)
+    if drop_last and epoch.n_left < room * epoch.n_batches and high > 1:
+        epoch = plan((high - 1) * n_ranks)
+    if drop_last:
+        epoch = epoch._replace(n_left=min(epoch.n_left, room * epoch.n_batches))
+    return epoch
 
 
 def _level(turns: Ints, total: int, most: int) -> Ints:

@@ -3,12 +3,14 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
+from sklearn.metrics import precision_recall_curve
 
 from mauc._typing import Floats
 from mauc.metrics.curves import thinned
 from mauc.report.decisions import Decision
-from mauc.report.further import Bin, precision_recall, reliability, roc
+from mauc.report.further import Bin, reliability, roc
 from mauc.report.judgement import Judgement
 from mauc.report.pairs import CURVE_POINTS
 from mauc.report.proportions import Share
@@ -36,7 +38,7 @@ def class_data(judgement: Judgement, first: int) -> dict[str, Any]:
                 "precision": None if np.isnan(found.precision.score) else _three(found.precision),
                 "average_precision": found.average_precision,
                 "roc": _thinned(*roc(column, codes, counts, k)),
-                "pr": _thinned(*precision_recall(column, codes, k)),
+                "pr": _precision_recall(column, codes == k),
                 "reliability": None if bins is None else _bins(bins),
             }
         )
@@ -72,6 +74,12 @@ def _thinned(x: Floats, y: Floats) -> list[list[int]]:
     """Return a curve in thousandths, at most :data:`CURVE_POINTS` points at even steps along it."""
     points = thinned(x, y, CURVE_POINTS)
     return [_thousandths(values[points]) for values in (x, y)]
+
+
+@np.errstate(over="ignore", invalid="ignore")  # scikit-learn adds and subtracts scores
+def _precision_recall(column: NDArray[Any], own: NDArray[np.bool_]) -> list[list[int]]:
+    precision, recall, _ = precision_recall_curve(own, column)
+    return _thinned(recall[-2::-1], precision[-2::-1])
 
 
 def _thousandths(values: Floats) -> list[int]:

@@ -17,9 +17,9 @@ __all__ = ["Gain", "gains"]
 
 DRAWS = 2_000
 RANGE = 0.9
-BORROWED = 2.0
-"""Rows of average variance added to each class to stabilise its variance. The coverage of the range in :func:`gains`
-was measured with two; intervals add three."""
+PRIOR_ROWS = 2.0
+"""Rows of average variance that are added to each class to stabilise its variance. The coverage in :func:`gains` was
+measured with two; intervals add three."""
 LISTED = 8
 
 
@@ -44,7 +44,7 @@ def gains(counts: Ints, weight: Floats, influence: Floats, codes: Ints, seed: in
 
     ``weight`` is the range of the influences of each class. The influences of a model that is nearly always right have
     heavy tails: a class of ``n_k`` rows determines its variance as ``f (n_k − 1)`` normal values would, with
-    ``f = 2 / (κ − 1)`` and the kurtosis κ of all classes together. With :data:`BORROWED` rows of average variance
+    ``f = 2 / (κ − 1)`` and the kurtosis κ of all classes together. With :data:`PRIOR_ROWS` rows of average variance
     added, ``σ_k²`` is known up to a ``χ²`` variable with that many degrees of freedom. With 3 to 200 rows per class of
     similar variance, the range held the truth in at least 92 % of samples.
     """
@@ -56,8 +56,8 @@ def gains(counts: Ints, weight: Floats, influence: Floats, codes: Ints, seed: in
         return ()
     kurtosis = float(fourth.sum()) / float(n.sum()) / average**2
     fewer = min(1.0, 2.0 / max(kurtosis - 1.0, 1e-9))
-    freedom = fewer * (n - 1.0) + BORROWED
-    variance = weight**2 * (fewer * squares + BORROWED * average) / freedom / n
+    freedom = fewer * (n - 1.0) + PRIOR_ROWS
+    variance = weight**2 * (fewer * squares + PRIOR_ROWS * average) / freedom / n
     chi2 = np.random.default_rng(seed).chisquare(freedom, (DRAWS, len(n)))
     part, draws = _parts(variance), _parts(variance * chi2 / freedom)
     low, high = np.quantile(_narrower(draws), [0.5 - 0.5 * RANGE, 0.5 + 0.5 * RANGE], axis=0)

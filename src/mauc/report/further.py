@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, roc_curve
 
 from mauc._typing import Floats, Ints
-from mauc.metrics.curves import found_above
 from mauc.metrics.inference import class_against_others, class_influence
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
@@ -17,7 +17,7 @@ from mauc.report.collect import Gain, gains
 from mauc.report.decisions import Decision, Mistake, are_probabilities, decide, mistakes
 from mauc.report.proportions import Share, independent_rows, share_of
 
-__all__ = ["Bin", "Calibration", "ClassScore", "Further", "look_further", "precision_recall", "reliability", "roc"]
+__all__ = ["Bin", "ClassScore", "Further", "Reliability", "look_further", "reliability", "roc"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Reliability:
     """How often the class with the highest score is right, by that score."""
 
     bins: tuple[Bin, ...]
@@ -67,7 +67,7 @@ class Further:
     """The first is what the model predicts, if that was given, else the highest score."""
     mistakes: tuple[Mistake, ...]
     """Mistakes of the first decision."""
-    calibration: Calibration | None
+    calibration: Reliability | None
     """None if the scores are not probabilities."""
     gains: tuple[Gain, ...]
 
@@ -101,6 +101,7 @@ def look_further(
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")  # scikit-learn adds and subtracts scores
 def _class_scores(
     partition: ClassPartition,
     repeats: tuple[NDArray[Any], ...],
@@ -115,44 +116,34 @@ def _class_scores(
         v = class_against_others(k, partition.present)
         influence = np.mean([class_influence(partition, scores[:, k], k, v) for scores in repeats], axis=0)
         own, chosen = partition.codes == k, predicted == k
-        recalls, precisions = precision_recall(repeats[0][:, k], partition.codes, k)
         in_class, among_chosen = (None if groups is None else groups[rows] for rows in (own, chosen))
         found.append(
             ClassScore(
                 auc=interval(Sample.of(partition, v, groups), float(auc[k]), influence, level),
                 recall=share_of(chosen[own], in_class, level),
                 precision=share_of(own[chosen], among_chosen, level),
-                average_precision=float(np.sum(np.diff(recalls, prepend=0.0) * precisions)),
+                average_precision=float(average_precision_score(own, repeats[0][:, k])),
                 rows=independent_rows(chosen[own], in_class),
             )
         )
     return tuple(found)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # scikit-learn adds and subtracts scores
 def roc(column: NDArray[Any], codes: Ints, counts: Ints, k: int) -> tuple[Floats, Floats]:
     """Return false and true positive rates of class k against the others, which count the same.
 
     The area under the curve is the mean AUC of the class.
     """
-    own = codes == k
-    weight = np.where(own, 1.0 / counts[k], 1.0 / ((len(counts) - 1.0) * counts[codes]))
-    true, false = found_above(column, own, weight)
-    return false, true
+    fpr, tpr, _ = roc_curve(codes == k, column, sample_weight=1.0 / counts[codes], drop_intermediate=False)
+    return fpr, tpr
 
 
-def precision_recall(column: NDArray[Any], codes: Ints, k: int) -> tuple[Floats, Floats]:
-    """Return recall and precision of class k, every row with equal weight."""
-    own = codes == k
-    true, false = found_above(column, own, np.ones(len(column)))
-    true, false = true[1:], false[1:]
-    return true / own.sum(), true / (true + false)
-
-
-def _calibration(scores: NDArray[Any], codes: Ints, level: float, groups: Ints | None) -> Calibration:
+def _calibration(scores: NDArray[Any], codes: Ints, level: float, groups: Ints | None) -> Reliability:
     taken = scores.argmax(axis=1)
     bins = reliability(scores[np.arange(len(codes)), taken], taken == codes, level, groups)
     error = sum(part.rows * abs(part.mean - part.right.score) for part in bins) / len(codes)
-    return Calibration(bins, float(error))
+    return Reliability(bins, float(error))
 
 
 def reliability(

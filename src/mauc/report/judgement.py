@@ -13,14 +13,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc._validation import ScoredClasses, check_real, check_scored_classes, invalid
-from mauc.metrics.groups import check_groups
+from mauc._validation import (
+    ScoredClasses,
+    check_groups,
+    check_predicted,
+    check_real,
+    check_scored_classes,
+    invalid,
+    listing,
+)
 from mauc.metrics.inference import NO_DIFFERENCE, small_class_note
 from mauc.metrics.out_of_core import ScoredRows, StreamedScores, read_columns
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.subgroups import Subgroup, subgroup_notes, subgroup_scores
 from mauc.metrics.summary import ScoreSummary, summarise
-from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison_of_moments, holm, interval_of_moments
+from mauc.metrics.uncertainty import (
+    Comparison,
+    Interval,
+    Sample,
+    comparison_of_moments,
+    holm,
+    interval_of_moments,
+    wilson,
+)
 from mauc.partition import ClassPartition
 from mauc.report.decisions import Guess, guess_of
 from mauc.report.further import Further, look_further
@@ -157,7 +172,7 @@ def judge(
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
     y_train : (M,) classes, optional
-        Classes of the training rows, for the largest class, ξ and χ. Default: ``y_true``.
+        Classes of the training rows, for the largest class and the imbalance. Default: ``y_true``.
     y_pred : (N,) classes, optional
         Predictions of the first model. Default: the class with the highest score.
     groups : (N,) array, optional
@@ -203,15 +218,23 @@ def judge(
     codes = place[first.codes]
     names = tuple(str(first.labels[k]) for k in order)
     partition = ClassPartition(codes, len(order))
-    predicted = None if y_pred is None else _predicted(y_pred, names, len(codes))
+    predicted = check_predicted(y_pred, names, len(codes))
     scores = [[np.ascontiguousarray(each.scores[:, order]) for each in checked] for checked in clean]
-    together = check_groups(groups, len(codes))
+    group_codes = check_groups(groups, len(codes))
     summaries = [
-        summarise(partition, repeats, None if k else predicted, groups=together, compared=len(given) > 1)
+        summarise(partition, repeats, None if k else predicted, groups=group_codes, compared=len(given) > 1)
         for k, repeats in enumerate(scores)
     ]
     models = [
-        _model(str(name), partition.counts, found, level, scores=repeats[0], groups=together)
+        _model(
+            str(name),
+            partition.counts,
+            found,
+            level,
+            constant=all((each == each[0]).all() for each in repeats),
+            scores=repeats[0],
+            groups=group_codes,
+        )
         for name, found, repeats in zip(given, summaries, scores, strict=True)
     ]
     class_rows = first.labels[first.codes] if y_train is None else np.asarray(y_train)
@@ -224,17 +247,29 @@ def judge(
         level=level,
         listed=listed,
         predicted=predicted,
-        groups=together,
+        groups=group_codes,
     )
     absent = tuple(str(label) for label in first.labels[counts == 0])
-    judged = _judgement(codes, partition.counts, names, models, summaries, absent, imbalance(class_rows), level, listed)
-    by_level: tuple[Subgroup, ...] = ()
+    by_level: list[Subgroup] = []
     if subgroups is not None:
-        by_level = tuple(
-            subgroup_scores(partition, scores[0][0], np.asarray(names), subgroups, groups=together, level=level)
+        by_level = subgroup_scores(
+            partition, scores[0][0], np.asarray(names), subgroups, groups=group_codes, level=level
         )
-    judged = replace(judged, of_training=y_train is not None, further=further, groups=together, subgroups=by_level)
-    return replace(judged, notes=notes_of(judged))
+    return _judgement(
+        codes,
+        partition.counts,
+        names,
+        models,
+        summaries,
+        absent,
+        imbalance(class_rows),
+        level,
+        listed,
+        of_training=y_train is not None,
+        further=further,
+        groups=group_codes,
+        subgroups=tuple(by_level),
+    )
 
 
 def judge_rows(
@@ -268,7 +303,8 @@ def judge_rows(
         streamed = StreamedScores(each, budget=budget, compared=len(models) > 1)
         drawn = Drawn(layout, streamed.low, streamed.high, streamed.own)
         summaries.append(streamed.summary(weights, drawn.add))
-        scored.append(_model(name, rows.counts, summaries[-1], level, drawn=drawn))
+        constant = np.array_equal(streamed.low, streamed.high)
+        scored.append(_model(name, rows.counts, summaries[-1], level, constant=constant, drawn=drawn))
         drawings.append(drawn)
     in_order = np.argsort(labels)
     of_test_rows = imbalance_of_counts(np.asarray(labels)[in_order], rows.counts[in_order])
@@ -278,7 +314,7 @@ def judge_rows(
     # With many classes, the curves of the listed pairs take one more reading.
     missing = drawings[0].add_curves(layout.curves(0, (*judged.worst, *judged.rarest)))
     read_columns(rows, missing, drawings[0].add)
-    return replace(judged, notes=notes_of(judged))
+    return judged
 
 
 def _judgement(
@@ -291,10 +327,12 @@ def _judgement(
     of_classes: Imbalance,
     level: float,
     listed: int,
+    *,
+    of_training: bool = False,
+    **of_scores_in_memory: Any,
 ) -> Judgement:
-    """Return the judgement without its notes."""
     rarest, worst = listed_pairs(counts, summaries[0], level, listed)
-    return Judgement(
+    found = Judgement(
         labels=names,
         counts=counts,
         codes=codes,
@@ -303,11 +341,13 @@ def _judgement(
         rarest=rarest,
         worst=worst,
         imbalance=of_classes,
-        of_training=False,
+        of_training=of_training,
         absent=absent,
         level=level,
         notes=(),
+        **of_scores_in_memory,
     )
+    return replace(found, notes=notes_of(found))
 
 
 def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | None) -> list[list[ScoredClasses]]:
@@ -324,17 +364,6 @@ def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | No
     return clean
 
 
-def _predicted(y_pred: ArrayLike, names: tuple[str, ...], n_rows: int) -> Ints:
-    """Return ``(N,)`` positions of the predicted classes in ``names``; -1 for a class without test rows."""
-    classes = np.asarray(y_pred)
-    if classes.shape != (n_rows,):
-        raise invalid(
-            "y_pred", f"must have the shape ({n_rows},)", f"{classes.shape}", "pass one predicted class for each row"
-        )
-    place = {name: k for k, name in enumerate(names)}
-    return np.array([place.get(str(name), -1) for name in classes])
-
-
 def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
     """Return the ``(C,)`` share of each class in ``classes``; None if one of them is absent."""
     found, counts = np.unique(classes.astype(str), return_counts=True)
@@ -348,13 +377,17 @@ def _model(
     summary: ScoreSummary,
     level: float,
     *,
+    constant: bool,
     scores: NDArray[Any] | None = None,
     groups: Ints | None = None,
     drawn: Drawn | None = None,
 ) -> ModelScore:
+    """Return the scores of a model; the MAUC of constant scores is 0.5 on any rows, so its interval has no width."""
     partition = _of_sizes(counts)
     intervals = {
-        kind: interval_of_moments(
+        kind: Interval(0.5, 0.5, 0.5, 0.0)
+        if constant
+        else interval_of_moments(
             spread.sizes, weighted_mean(summary.matrix, partition.pair_weights(kind)), spread.moments, level
         )
         for kind, spread in summary.spread.items()
@@ -416,9 +449,8 @@ def listed_pairs(
         found = interval_of_moments(sizes, float(means[k]), moments, level)
         return PairScore(one, other, float(summary.matrix[one, other]), float(summary.matrix[other, one]), found)
 
-    # The high end of Wilson's interval with the variance of random scores, θ(1 − θ)/3 (1/n_i + 1/n_j).
-    z2 = 4.0 * (1.0 / n_i + 1.0 / n_j) / 3.0
-    high = (means + 0.5 * z2 + np.sqrt(z2 * means * (1.0 - means) + 0.25 * z2 * z2)) / (1.0 + z2)
+    # With the variance of random scores, θ(1 − θ)/3 (1/n_i + 1/n_j), and a quantile of 2.
+    _, high = wilson(means, 4.0 * (1.0 / n_i + 1.0 / n_j) / 3.0)
     order = np.argsort(high, kind="stable")[: max(listed, searched)]
     least_left = np.minimum.accumulate(means[order][::-1])[::-1]
     worst: list[PairScore] = []
@@ -472,7 +504,7 @@ def _of_few_rows(judgement: Judgement, few: int) -> list[str]:
     rare = [name for name, n in sizes.items() if n < few]
     if not rare:
         return []
-    shown = ", ".join(rare[:5]) + (", …" if len(rare) > 5 else "")
+    shown = listing(rare, 5)
     if len(rare) == 1:
         rows = "a single test row" if sizes[rare[0]] == 1 else f"{sizes[rare[0]]} test rows"
         found = f"Class {shown} has {rows}: its AUCs and their intervals are rough."

@@ -68,7 +68,7 @@ def render(
     folder = resources.files("mauc.report") / "templates"
     pairs = pair_data(judgement)
     rows = len(judgement.codes)
-    further, n_classes = judgement.further, len(judgement.imbalance.classes)
+    further = judgement.further
     page: str = environment.get_template("report.html.j2").render(
         title=title,
         details=details,
@@ -82,7 +82,6 @@ def render(
         sentence=headline_sentence(judgement),
         verdicts=[verdict(test, judgement) for test in judgement.tests],
         advice=advice(judgement),
-        balanced_chi=n_classes * math.sqrt(n_classes * (n_classes - 1)),
         classes=_class_rows(judgement),
         axis_start=_axis_start(judgement),
         version=mauc.__version__,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from mauc._typing import Floats, Ints
+from mauc.metrics.uncertainty import wilson
 
 __all__ = ["Share", "at_least", "independent_rows", "mean_of_shares", "share", "share_of"]
 
@@ -30,11 +31,8 @@ def share(hits: float, rows: float, level: float) -> Share:
     """
     if rows == 0:
         return Share(math.nan, 0.0, 1.0)
-    z = float(special.ndtri(0.5 + 0.5 * level))
-    p, k = hits / rows, z * z / rows
-    middle = (p + 0.5 * k) / (1.0 + k)
-    reach = math.sqrt(k * p * (1.0 - p) + 0.25 * k * k) / (1.0 + k)
-    return Share(p, max(0.0, min(p, middle - reach)), min(1.0, max(p, middle + reach)))
+    low, high = wilson(hits / rows, float(special.ndtri(0.5 + 0.5 * level)) ** 2 / rows)
+    return Share(hits / rows, float(low), float(high))
 
 
 def share_of(hit: NDArray[np.bool_], groups: Ints | None, level: float) -> Share:
@@ -44,10 +42,10 @@ def share_of(hit: NDArray[np.bool_], groups: Ints | None, level: float) -> Share
 
 
 def independent_rows(hit: NDArray[np.bool_] | Floats, groups: Ints | None) -> float:
-    """Return how many independent rows these rows are worth: all of them without groups.
+    """Return the effective number of independent rows: N without groups, else N over the design effect.
 
-    That is N over the design effect, the variance of group sums over that of independent rows. Three groups of equal
-    rows are added to stabilise it.
+    The design effect is the variance of the group sums over that of independent rows. Three groups of equal rows are
+    added to stabilise it.
 
     >>> independent_rows(np.array([1.0, 1.0, 0.0, 0.0] * 25), np.repeat(np.arange(50), 2)) < 55
     True
@@ -55,12 +53,12 @@ def independent_rows(hit: NDArray[np.bool_] | Floats, groups: Ints | None) -> fl
     if groups is None or not len(hit):
         return float(len(hit))
     _, of_row, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    left = np.asarray(hit, dtype=np.float64) - np.mean(hit)
-    of_groups, of_rows = float(np.square(np.bincount(of_row, left)).sum()), float(np.square(left).sum())
-    per_group = float(np.square(counts).sum()) / len(left)
-    loan = 3.0 * of_rows / len(left)
-    effect = (loan * per_group + of_groups) / (loan + of_rows) if of_rows > 0.0 else per_group
-    return len(left) / min(max(effect, 1.0), per_group)
+    centred = np.asarray(hit, dtype=np.float64) - np.mean(hit)
+    of_groups, of_rows = float(np.square(np.bincount(of_row, centred)).sum()), float(np.square(centred).sum())
+    per_group = float(np.square(counts).sum()) / len(centred)
+    added = 3.0 * of_rows / len(centred)
+    effect = (added * per_group + of_groups) / (added + of_rows) if of_rows > 0.0 else per_group
+    return len(centred) / min(max(effect, 1.0), per_group)
 
 
 def at_least(hits: float, rows: float, level: float) -> float:

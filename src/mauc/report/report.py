@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import html
-import json
-import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from mauc._io import write_whole
+from mauc._io import json_text, write_whole
 from mauc._lazy import needing
 from mauc.metrics.importance import Importance
 from mauc.report.judgement import LISTED, Judgement, judge
@@ -32,25 +29,13 @@ class Report:
     ----------
     y_true : (N,) classes
     y_score : (N, C) array, or dict of name -> (N, C) array
-        The first model is the one reported; the others are compared with it. Any real scores; probabilities also get
-        a calibration curve.
-    labels : (C,) array, optional
-        The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
-    y_train : (M,) classes, optional
-        Classes of the training rows, for class sizes, the largest class and the balanced decision. Default: ``y_true``.
-    y_pred : (N,) classes, optional
-        Predictions of the first model. Default: the class with the highest score.
-    groups : (N,) array, optional
-        Group of each row, such as the patient of an image. Rows of a group may depend on each other.
-    subgroups : (N,) array, optional
-        Level of each row, such as the sex: the first model is judged on each level and tested against the other rows.
-    level : float, default=0.95
-        Level of all intervals.
-    listed : int, default=30
-        How many of the rarest pairs, of the weakest pairs and of the mistakes to list.
+        The report describes the first model and compares the others with it. Any real scores; probabilities also get a
+        calibration curve.
+    labels, y_train, y_pred, groups, subgroups, level, listed
+        As in :func:`mauc.report.judge`.
     title : str
     details : sequence of (name, value)
-        Listed at the end of the page: how the model was made, which test rows there are.
+        Shown at the end of the page, such as how the model was trained and on which rows it was tested.
     importance : sequence of Importance
         Importance of the columns to the first model, from :func:`mauc.metrics.mauc_importance`.
 
@@ -65,8 +50,7 @@ class Report:
     --------
     At the end of a notebook cell the report shows itself.
 
-    >>> import numpy as np
-    >>> from mauc.report import Report
+    >>>     >>> from mauc.report import Report
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["oak", "elm", "yew"], [150, 40, 10])
     >>> truth = y[:, None] == ["elm", "oak", "yew"]
@@ -118,7 +102,7 @@ class Report:
 
     def to_json(self) -> str:
         """Return all numbers as one JSON object, the one that ``mauc evaluate --json`` prints."""
-        return json.dumps(_plain(as_json(self.judgement)), allow_nan=False)
+        return json_text(as_json(self.judgement))
 
     def tables(self) -> dict[str, Any]:
         """Return the tables of the page as pandas data frames: ``models``, ``classes``, ``rarest_pairs``,
@@ -139,14 +123,3 @@ class Report:
         found = self.judgement
         scores = ", ".join(f"{m.name} {m.mauc.score:.3f} ({m.mauc.low:.3f} to {m.mauc.high:.3f})" for m in found.models)
         return f"Report: {scores}; {len(found.codes)} rows, {len(found.labels)} classes"
-
-
-def _plain(value: Any) -> Any:
-    """Return values that JSON can hold: None for NaN, Python numbers for NumPy's."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, np.generic | np.ndarray):
-        return _plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value

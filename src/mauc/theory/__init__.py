@@ -1,7 +1,7 @@
 """The paper's definitions and theorems as functions; ``docs/theory.md`` has the formulas and the proofs.
 
 posterior + priors  →  bayes_scores, bayes_mauc, ova_weights (bayes.py): the best scores and their multiclass AUC
-surrogate           →  consistency_report (consistency.py): does training by it lead to those scores?
+surrogate           →  consistency_report (consistency.py): whether minimising its risk leads to those scores
                        risk_minimiser, smallest_alpha, largest_alpha (minimiser.py): the scores that it leads to
 class sizes         →  imbalance (imbalance.py): ξ, χ, and which class gains most from one more sample
 model + data        →  bounds (bounds/): the risk on unseen data, from that on the training data

@@ -32,12 +32,11 @@ from mauc.theory.minimiser import (
 __all__ = ["ConsistencyReport", "Point", "Verdict", "consistency_report"]
 
 GRID_POINTS = 4097
-# Error of a slope, relative to the largest one: exact derivatives have rounding errors, derivatives of polynomials
-# larger ones, and differences of values over steps of 1e-6 much larger ones.
-EXACT_ERROR, POLYNOMIAL_ERROR, DIFFERENCES_ERROR = 1e-12, 1e-9, 1e-5
+EXACT_ERROR, POLYNOMIAL_ERROR = 1e-12, 1e-9
+"""Rounding error of a slope relative to the largest one: of the library's surrogates, and of all other functions."""
 
 RATIOS = (4.0, 25.0, 400.0, 1e4, 1e6, 1e9, 1e12)
-"""The largest likelihood ratio divided by the smallest, for the problems that are tried as counterexamples."""
+"""Largest by smallest likelihood ratio of the problems that are tried as counterexamples."""
 NEAR = (0.25, 0.1, 0.02, 0.004)
 """Distances, in the logarithm, of the second ratios from the extreme ones: minimisers tie these two first."""
 CENTRED = (1.0, 1e-3)
@@ -70,7 +69,7 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Says whether minimising the risk over the given scores leads to the best ranking, and for what reason."""
+    """Answer whether minimising the risk over the given scores leads to the best ranking, with the reason."""
 
     scores: str
     consistent: bool | None
@@ -141,7 +140,7 @@ def consistency_report(
     alpha: float | None = None,
     **options: float,
 ) -> ConsistencyReport:
-    r"""Say whether minimising the risk of ℓ leads to the best scores (Theorem 3, corrected).
+    r"""Report whether minimising the risk of ℓ leads to the best scores (Theorem 3, corrected).
 
     ℓ must be differentiable, convex and non-increasing on the interval of score differences, with
     :math:`\ell'(0) < 0`. That is enough where scores are free; the theorem claims it for scores in [0, 1], where it is
@@ -151,9 +150,9 @@ def consistency_report(
 
     Parameters
     ----------
-    surrogate : str, object or callable
-        A name such as ``"exponential"`` (:data:`mauc.surrogates.SURROGATES` has all), an object with ``loss(t)`` and
-        ``derivative(t)``, or just a function ℓ(t) of an array.
+    surrogate : str or object
+        A name such as ``"exponential"`` (:data:`mauc.surrogates.SURROGATES` has all), or an object with ``loss(t)`` and
+        ``derivative(t)``.
     scores : {"unbounded", "unit", "softmax", "sigmoid", "log_odds"}, default="unbounded"
         The range of the scores f: the whole line, [0, 1], or softmax, sigmoid or log-odds of free logits.
     interval : (low, high), default=(-1, 1)
@@ -176,9 +175,9 @@ def consistency_report(
     -------
     ConsistencyReport
         ``satisfied`` and the four points of the condition, each with the place at which it fails; ``consistent`` for
-        these scores, and the ``counterexample``; ``verdict`` with the reason, and the α that would be consistent. For
-        surrogates of this library the stated facts and exact derivatives decide; callables are checked on a grid of
-        4097 points, and for kinks on one 32 times as fine.
+        these scores, and the ``counterexample``; ``verdict`` with the reason, and the α that would be consistent.
+        Surrogates of this library state these facts; your own are checked on a grid of 4097 points, and for kinks on
+        one 32 times as fine.
 
     Notes
     -----
@@ -215,7 +214,9 @@ def consistency_report(
     check_choice("scores", scores, SCORES)
     log_loss = check_log_loss(log_loss, scores)
     n_classes = None if n_classes is None else check_whole("n_classes", n_classes, least=2)
-    name, ell, tolerance = _subject(surrogate, alpha, options)
+    ell = get_surrogate(surrogate, alpha=alpha, **options)
+    name = ell.name if ell.name != "custom" else type(surrogate).__name__
+    tolerance = POLYNOMIAL_ERROR if isinstance(ell, CustomSurrogate) else EXACT_ERROR
     named = approximation is None and not isinstance(ell, CustomSurrogate)
     if approximation is not None:
         check_choice("approximation", approximation, APPROXIMATIONS)
@@ -248,30 +249,6 @@ def _interval(interval: ArrayLike) -> tuple[float, float]:
         requirement = "must be two finite numbers, the first below 0 and the second above"
         raise invalid("interval", requirement, repr(interval), "differences of softmax scores are in (-1, 1)")
     return float(ends[0]), float(ends[1])
-
-
-def _subject(surrogate: Any, alpha: float | None, options: dict[str, float]) -> tuple[str, Surrogate, float]:
-    """Return a name for the report, the surrogate, and the relative error of its slopes."""
-    if not callable(surrogate) or hasattr(surrogate, "loss"):
-        ell = get_surrogate(surrogate, alpha=alpha, **options)
-        own_name = ell.name if ell.name != "custom" else type(surrogate).__name__
-        return own_name, ell, POLYNOMIAL_ERROR if isinstance(ell, CustomSurrogate) else EXACT_ERROR
-    if alpha is not None or options:
-        given = next(iter(options), "alpha")
-        raise invalid(given, "needs a surrogate given by name", "it with a function", "put it into the function")
-
-    def values(t: Floats) -> Floats:
-        out = np.asarray(surrogate(t), dtype=np.float64)
-        if out.shape != t.shape:
-            advice = "write it with NumPy, or wrap it in np.vectorize"
-            raise invalid("surrogate", "must map an array to one of its shape", f"shape {out.shape}", advice)
-        return out
-
-    def differences(t: Floats, step: float = 1e-6) -> Floats:
-        return (values(t + step) - values(t - step)) / (2.0 * step)
-
-    name = getattr(surrogate, "__name__", type(surrogate).__name__)
-    return name, CustomSurrogate(values, differences), DIFFERENCES_ERROR
 
 
 def _slopes(ell: Surrogate, low: float, high: float) -> tuple[Floats, Floats]:
@@ -356,7 +333,10 @@ def _verdict(
     log_loss: float,
     n_classes: int | None,
 ) -> Verdict:
-    """Judge ℓ: ``met`` is the theorem's condition, ``named`` a surrogate of the library, not a polynomial for it."""
+    """Return the verdict on ℓ.
+
+    ``met``: it meets the theorem's condition; ``named``: it is a surrogate of the library, not a polynomial for it.
+    """
     if scores == "log_odds":
         return _log_odds(ell, met, named, log_loss, n_classes)
     if log_loss > 0:
@@ -374,7 +354,7 @@ def _verdict(
 
 
 def _log_odds(ell: Surrogate, met: bool, named: bool, log_loss: float, n_classes: int | None) -> Verdict:
-    """Judge log-odds: two classes have one free score; with more, every column is right for one α."""
+    """Return the verdict on log-odds: two classes have one free score; with more, one α is right in every column."""
     scores = "log_odds"
     if named and ell.log_odds_alpha is not None and ell.log_odds_alpha == vars(ell)["alpha"]:
         beside = " and the log-loss" if log_loss else ""
@@ -392,7 +372,7 @@ def _log_odds(ell: Surrogate, met: bool, named: bool, log_loss: float, n_classes
 
 
 def _both_terms(ell: Surrogate, scores: str, named: bool, log_loss: float, n_classes: int | None) -> Verdict:
-    """Judge softmax or sigmoid scores with the log-loss."""
+    """Return the verdict on softmax or sigmoid scores with the log-loss."""
     if n_classes == 2:
         if scores == "softmax" and ell.smooth and ell.convex and ell.non_increasing:
             return Verdict(scores, True, "with two classes, for every alpha and every weight of the log-loss")
@@ -422,7 +402,7 @@ def _unbounded(ell: Surrogate, met: bool, straight: bool, named: bool) -> Verdic
 
 
 def _within_unit(ell: Surrogate, scores: str, ratio: float | None, named: bool) -> Verdict:
-    """Judge [0, 1], and what comes arbitrarily close to it: the sigmoid, and softmax of two classes."""
+    """Return the verdict on [0, 1], and on the sigmoid and softmax of two classes, which come arbitrarily close."""
     low = high = None
     if named and hasattr(ell, "alpha"):
         others = {key: value for key, value in vars(ell).items() if key != "alpha"}

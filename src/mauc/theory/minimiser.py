@@ -316,7 +316,7 @@ def _on_the_simplex(ell: Surrogate, g: Floats, others: Floats, log_loss: float) 
     return np.asarray(found.x).reshape(n, n_classes)
 
 
-def smallest_alpha(surrogate: str, ratio: ArrayLike, *, weights: ArrayLike | None = None, **options: float) -> float:
+def smallest_alpha(surrogate: str, ratio: ArrayLike, **options: float) -> float:
     r"""Return the smallest α for which [0, 1] holds the minimiser of the unbounded risk.
 
     With a smaller α, points whose likelihood ratios differ are tied at 0 or at 1. α must not exceed
@@ -339,9 +339,7 @@ def smallest_alpha(surrogate: str, ratio: ArrayLike, *, weights: ArrayLike | Non
         A name of :class:`mauc.SurrogateRisk` that has an α.
     ratio : float or (n,) array
         Largest by smallest likelihood ratio :math:`g_i / \operatorname{mean}_{j \ne i} g_j` of the distribution, up to
-        infinity; or the ratios of n points, for that one distribution.
-    weights : (n,) array, optional
-        P(x) of these points, up to a factor; equal by default.
+        infinity; or the ratios of n equally likely points, for that one distribution.
     **options
         Other parameters of the surrogate.
 
@@ -361,10 +359,10 @@ def smallest_alpha(surrogate: str, ratio: ArrayLike, *, weights: ArrayLike | Non
     >>> theory.smallest_alpha("hinge", 2)
     inf
     """
-    return _alpha_range(surrogate, ratio, weights, options)[0]
+    return _alpha_range(surrogate, ratio, options)[0]
 
 
-def largest_alpha(surrogate: str, ratio: ArrayLike, *, weights: ArrayLike | None = None, **options: float) -> float:
+def largest_alpha(surrogate: str, ratio: ArrayLike, **options: float) -> float:
     """Return the largest α for which [0, 1] holds the minimiser of the unbounded risk.
 
     Parameters and table are those of :func:`smallest_alpha`.
@@ -375,7 +373,7 @@ def largest_alpha(surrogate: str, ratio: ArrayLike, *, weights: ArrayLike | None
     >>> theory.largest_alpha("squared", float("inf"))
     0.5
     """
-    return _alpha_range(surrogate, ratio, weights, options)[1]
+    return _alpha_range(surrogate, ratio, options)[1]
 
 
 def check_ratio(ratio: Any) -> float:
@@ -386,25 +384,19 @@ def check_ratio(ratio: Any) -> float:
     return value
 
 
-def _alpha_range(
-    surrogate: Any, ratio: ArrayLike, weights: ArrayLike | None, options: dict[str, float]
-) -> tuple[float, float]:
+def _alpha_range(surrogate: Any, ratio: ArrayLike, options: dict[str, float]) -> tuple[float, float]:
     kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
     if not has_alpha(surrogate):
         advice = "ask consistency_report(..., scores='unit')"
         raise invalid("surrogate", "must have an alpha", repr(surrogate), advice)
     if np.ndim(ratio) == 0:
-        if weights is not None:
-            raise invalid(
-                "weights", "must come with the ratios of the points", "it with one number", "pass all the ratios"
-            )
         log_ratio = math.log(check_ratio(ratio))
         if surrogate in PROVED:
             return PROVED[surrogate](log_ratio)
         if math.isinf(log_ratio):
             return (INF, 0.0)
         ratio = np.exp(np.linspace(-0.5, 0.5, 9) * log_ratio)
-    both = likelihoods(ratio, weights)
+    both = likelihoods(ratio)
     if not kind.smooth:
         return (INF, 0.0)
 

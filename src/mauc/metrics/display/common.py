@@ -13,6 +13,9 @@ from mauc.partition import ClassPartition
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Okabe and Ito's colours without yellow, which is hard to see on white.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
+
 
 def import_pyplot(caller: str) -> Any:
     """Return matplotlib.pyplot, or raise scikit-learn's error; called before any computation."""
@@ -67,18 +70,6 @@ def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:
         came, advice = f"{type(estimator).__name__} without", "pass a classifier, or scores to from_predictions"
         raise invalid("estimator", "must have classes_", came, advice)
     return y_score, np.asarray(estimator.classes_)
-
-
-def check_auc(parameter: str, auc: ArrayLike) -> Floats:
-    requirement, advice = "must hold AUCs from 0 to 1, or NaN", "pass values of pairwise_auc"
-    try:
-        array = np.asarray(auc, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise invalid(parameter, requirement, type(auc).__name__, advice) from None
-    outside = array[(array < 0) | (array > 1)]
-    if array.ndim == 0 or len(outside):
-        raise invalid(parameter, requirement, f"{outside[0] if len(outside) else auc}", advice)
-    return array
 
 
 def shorten(name: object, most: int = 28) -> str:

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Floats
-from mauc._validation import ScoredClasses, check_choice, check_real, check_whole, invalid
+from mauc._validation import ScoredClasses, check_whole, invalid
 from mauc.metrics.display.common import (
+    COLORS,
     artist_style,
-    check_auc,
     import_pyplot,
     matrix_and_sizes,
     new_axes,
@@ -30,11 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MinorityPairsDisplay"]
 
-DIRECTIONS = ("both", "each")
-
-# Okabe and Ito's colours without yellow, which is hard to see on white. 7 colours and 12 markers have no common
-# divisor: 84 models differ in colour or marker.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
+# 7 colours and 12 markers have no common divisor: 84 models differ in colour or marker.
 MARKERS = "oDs^vPXd<>hp"
 
 
@@ -43,11 +39,10 @@ class MinorityPairsDisplay:
 
     The AUC of the unordered pair of classes i and j is the mean of its two directions,
 
-    .. math:: \tfrac12 (\mathrm{AUC}_{i|j} + \mathrm{AUC}_{j|i}),
+    .. math:: \tfrac12 (\mathrm{AUC}_{i|j} + \mathrm{AUC}_{j|i}).
 
-    unless each direction has its own row, as in the paper's Figure 2. The rarest pairs are those with the smallest
-    :math:`n_i n_j`, in ``y_true`` or in ``class_counts``. Ties keep the order of the classes; classes without samples
-    form no pair.
+    The rarest pairs are those with the smallest :math:`n_i n_j`, in ``y_true`` or in ``class_counts``. Ties keep the
+    order of the classes; classes without samples form no pair.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to make one. All parameters are stored as attributes.
 
@@ -62,10 +57,6 @@ class MinorityPairsDisplay:
         Name of each model.
     low, high : arrays like ``auc``, optional
         Ends of the interval of each AUC.
-    direction : {"both", "each"}, default="both"
-        "both": a row is the mean of the two directions of a pair. "each": a row is :math:`\mathrm{AUC}_{i|j}` alone,
-        for column i and its class, the first of the pair.
-
     Attributes
     ----------
     points_ : list of matplotlib Line2D, one per model
@@ -74,10 +65,6 @@ class MinorityPairsDisplay:
     legend_ : matplotlib Legend, or None
         Drawn for two models or more; a single model is named in the title.
     ax_, figure_ : matplotlib Axes and Figure
-
-    References
-    ----------
-    Yang, Xu, Bao, Cao, Huang: Learning with multiclass AUC: theory and algorithms. TPAMI 2021, Figure 2.
 
     Examples
     --------
@@ -101,40 +88,16 @@ class MinorityPairsDisplay:
         name: str | Sequence[str] | None = None,
         low: ArrayLike | None = None,
         high: ArrayLike | None = None,
-        direction: str = "both",
     ) -> None:
-        self.direction = check_choice("direction", direction, DIRECTIONS)
-        self.auc = np.atleast_2d(check_auc("auc", auc))
+        self.auc = np.atleast_2d(np.asarray(auc, dtype=np.float64))
         self.pairs, self.pair_counts = np.asarray(pairs), np.asarray(pair_counts)
-        if self.auc.ndim != 2 or self.auc.size == 0:
-            advice = "pass one row per model and one column per pair"
-            raise invalid("auc", "must have the shape (n_models, k)", f"shape {self.auc.shape}", advice)
-        k = self.auc.shape[1]
-        for parameter, array in (("pairs", self.pairs), ("pair_counts", self.pair_counts)):
-            if array.shape != (k, 2):
-                advice = "pass one row per pair and one column per class"
-                raise invalid(parameter, f"must have the shape ({k}, 2)", f"shape {array.shape}", advice)
         self.name = name
-        if name is not None and len(_names(name)) != len(self.auc):
-            raise invalid("name", f"must name {len(self.auc)} models", repr(name), "pass one name per row of auc")
-        if (low is None) != (high is None):
-            raise invalid("low and high", "must be given together", "one of them", "pass both ends, or neither")
-        self.low, self.high = (self._ends("low", low), self._ends("high", high))
-
-    def _ends(self, parameter: str, given: ArrayLike | None) -> Floats | None:
-        if given is None:
-            return None
-        ends = np.atleast_2d(check_auc(parameter, given))
-        if ends.shape != self.auc.shape:
-            raise invalid(parameter, f"must have the shape of auc, {self.auc.shape}", f"shape {ends.shape}")
-        return ends
+        self.low, self.high = (None if ends is None else np.atleast_2d(ends) for ends in (low, high))
 
     def plot(
         self,
         *,
         ax: Axes | None = None,
-        lines: bool = False,
-        floor: float | None = None,
         plot_chance_level: bool = True,
         chance_level_kw: dict[str, Any] | None = None,
         marker_kw: dict[str, Any] | None = None,
@@ -145,10 +108,6 @@ class MinorityPairsDisplay:
         ----------
         ax : matplotlib Axes, optional
             Default: those of a new figure, whose height grows with the number of markers.
-        lines : bool, default=False
-            Join the markers of a model by a line, as in the paper's Figure 2.
-        floor : float, optional
-            Lower limit of the AUCs that are drawn; 0.7 in that figure.
         plot_chance_level : bool, default=True
             Mark 0.5. The axis includes it unless every AUC is above 0.75.
         chance_level_kw, marker_kw : dict, optional
@@ -160,7 +119,6 @@ class MinorityPairsDisplay:
             Itself.
         """
         plt = import_pyplot(f"{type(self).__name__}.plot")
-        floor = 0.0 if floor is None else check_real("floor", floor, low=0, high=1)
         n_models, k = self.auc.shape
         names = [shorten(name, 40) for name in _names(self.name) or (f"model {m + 1}" for m in range(n_models))]
         pairs = [self._pair_text(row) for row in range(k)]
@@ -173,22 +131,20 @@ class MinorityPairsDisplay:
             axes.axhspan(row - 0.5, row + 0.5, color="0.95", linewidth=0, zorder=0)
         # Models are spread over the height of a row, so that equal AUCs do not hide one another.
         spread = (np.arange(n_models) - (n_models - 1) / 2) * 0.8 / n_models
-        hidden = self.auc < floor
-        shown = np.where(hidden, np.nan, self.auc)
         self.points_: list[Any] = []
         self.intervals_: list[Any] | None = None if self.low is None else []
         for m in range(n_models):
             style: dict[str, Any] = {"color": COLORS[m % len(COLORS)], "marker": MARKERS[m % len(MARKERS)]}
-            style |= {"linestyle": "-" if lines else "none", "linewidth": 1, "label": names[m]}
+            style |= {"linestyle": "none", "label": names[m]}
             style |= {"markersize": 8 if n_models <= 4 else 7, "markeredgecolor": "white", "markeredgewidth": 0.5}
             style = artist_style(plt.Line2D, style, marker_kw)
-            self.points_ += axes.plot(shown[m], rows + spread[m], **style)
+            self.points_ += axes.plot(self.auc[m], rows + spread[m], **style)
             if self.intervals_ is not None and self.low is not None and self.high is not None:
-                left, right = (np.where(hidden[m], np.nan, ends[m]) for ends in (self.low, self.high))
-                bars = axes.hlines(rows + spread[m], left, right, color=style["color"], linewidth=1.2, alpha=0.6)
+                ends = self.low[m], self.high[m]
+                bars = axes.hlines(rows + spread[m], *ends, color=style["color"], linewidth=1.2, alpha=0.6)
                 self.intervals_.append(bars)
 
-        drawn = shown if self.low is None else np.where(hidden, np.nan, self.low)
+        drawn = self.auc if self.low is None else self.low
         lowest = float(np.min(drawn, initial=1.0, where=~np.isnan(drawn)))
         low = min(lowest, 0.95) if lowest > 0.75 else min(lowest, 0.5)
         self.chance_level_ = None
@@ -201,23 +157,19 @@ class MinorityPairsDisplay:
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x", color="0.85", linewidth=0.8)
         axes.set_axisbelow(True)
-        n_pairs = k if self.direction == "both" else -(-k // 2)
-        title = "AUC of the rarest pair of classes" if n_pairs == 1 else f"AUC of the {n_pairs} rarest pairs of classes"
+        title = "AUC of the rarest pair of classes" if k == 1 else f"AUC of the {k} rarest pairs of classes"
         axes.set_title(title if n_models > 1 or self.name is None else f"{title}\n{names[0]}")
         chance = "   (dashed: chance)" if plot_chance_level and low <= 0.5 else ""
         mean = r"$\frac{1}{2}\,(\mathrm{AUC}_{\,i\,|\,j} + \mathrm{AUC}_{\,j\,|\,i})$"
-        one = r"$\mathrm{AUC}_{\,i\,|\,j}$ of “i over j”"
-        axes.set_xlabel(f"{mean if self.direction == 'both' else one}{chance}")
+        axes.set_xlabel(f"{mean}{chance}")
         self.legend_ = None
         if n_models > 1:
             self.legend_ = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0)
         return self
 
     def _pair_text(self, row: int) -> str:
-        first, second = (
-            f"{shorten(name)} ({size_text(n)})" for name, n in zip(self.pairs[row], self.pair_counts[row], strict=True)
-        )
-        return f"{first} {'vs' if self.direction == 'both' else 'over'} {second}"
+        names_and_sizes = zip(self.pairs[row], self.pair_counts[row], strict=True)
+        return " vs ".join(f"{shorten(name)} ({size_text(n)})" for name, n in names_and_sizes)
 
     @classmethod
     def from_estimator(
@@ -227,7 +179,6 @@ class MinorityPairsDisplay:
         y: ArrayLike,
         *,
         k: int = 5,
-        direction: str = "both",
         level: float | None = 0.95,
         class_counts: ArrayLike | None = None,
         name: str | None = None,
@@ -248,7 +199,7 @@ class MinorityPairsDisplay:
             Name of a single classifier. Default: that of its type.
         labels : (C,) array, optional
             The class of each column of the scores. Default: ``estimator.classes_``.
-        k, direction, level, class_counts, sample_weight, ax, **plot_kw
+        k, level, class_counts, sample_weight, ax, **plot_kw
             As in :meth:`from_predictions`.
 
         Returns
@@ -265,7 +216,7 @@ class MinorityPairsDisplay:
                     advice = "fit all of them on the same classes, or compare their scores by from_predictions"
                     raise invalid("estimator", "must hold models of the same classes", f"others in {key!r}", advice)
         y_score = {key: scores for key, (scores, _) in responses.items()}
-        plot_kw |= {"k": k, "direction": direction, "level": level, "class_counts": class_counts}
+        plot_kw |= {"k": k, "level": level, "class_counts": class_counts}
         return cls.from_predictions(y, y_score, labels=labels, sample_weight=sample_weight, ax=ax, **plot_kw)
 
     @classmethod
@@ -275,7 +226,6 @@ class MinorityPairsDisplay:
         y_score: ArrayLike | Mapping[str, ArrayLike],
         *,
         k: int = 5,
-        direction: str = "both",
         level: float | None = 0.95,
         class_counts: ArrayLike | None = None,
         name: str | None = None,
@@ -293,8 +243,6 @@ class MinorityPairsDisplay:
         y_score : (N, C) array, or dict of name -> (N, C) array
         k : int, default=5
             Largest number of pairs to show.
-        direction : {"both", "each"}, default="both"
-            One row for each pair, the mean of its directions, or two.
         level : float, default=0.95
             Confidence level of the intervals, those of :func:`mauc.mauc_interval` for the samples of the two classes.
             None: no intervals.
@@ -311,7 +259,6 @@ class MinorityPairsDisplay:
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
         check_whole("k", k, least=1, advice="pass how many pairs to show")
-        check_choice("direction", direction, DIRECTIONS)
         auc, ends = [], []
         models = _models("y_score", y_score, name, "")
         for key, scores in models.items():
@@ -320,17 +267,15 @@ class MinorityPairsDisplay:
             except ValueError as error:
                 raise ValueError(f"model {key!r}: {error}" if len(models) > 1 else str(error)) from None
             whole = sizes if class_counts is None else _check_class_counts(class_counts, len(sizes))
-            pairs = _rarest_pairs(whole, sizes > 0, k, direction)
+            pairs = _rarest_pairs(whole, sizes > 0, k)
             i, j = pairs.T
-            auc.append(matrix[i, j] if direction == "each" else (matrix[i, j] + matrix[j, i]) / 2)
+            auc.append((matrix[i, j] + matrix[j, i]) / 2)
             if level is not None:
-                found = _pair_intervals(scored, pairs, direction, level)
+                found = _pair_intervals(scored, pairs, level)
                 ends.append([(interval.low, interval.high) for interval in found])
         low, high = np.moveaxis(np.array(ends), 2, 0) if ends else (None, None)
         names = None if list(models) == [""] else list(models)
-        display = cls(
-            np.array(auc), scored.labels[pairs], sizes[pairs], name=names, low=low, high=high, direction=direction
-        )
+        display = cls(np.array(auc), scored.labels[pairs], sizes[pairs], name=names, low=low, high=high)
         return display.plot(ax=ax, **plot_kw)
 
 
@@ -359,21 +304,16 @@ def _check_class_counts(class_counts: ArrayLike, n_classes: int) -> Floats:
     return counts.astype(np.float64)
 
 
-def _rarest_pairs(sizes: NDArray[Any], present: NDArray[np.bool_], k: int, direction: str) -> NDArray[np.intp]:
-    """Return the classes i < j of the ``k`` pairs with the smallest ``n_i n_j``, ``(k, 2)``.
-
-    For ``direction="each"``, ``(2k, 2)`` with the pair (j, i) after (i, j).
-    """
+def _rarest_pairs(sizes: NDArray[Any], present: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
+    """Return the classes i < j of the ``k`` pairs with the smallest ``n_i n_j``, ``(k, 2)``."""
     known = np.flatnonzero(present)
     i, j = (known[side] for side in np.triu_indices(len(known), 1))
     rarest = np.argsort(sizes[i].astype(np.float64) * sizes[j], kind="stable")[:k]
-    pairs = np.column_stack([i[rarest], j[rarest]])
-    return pairs if direction == "both" else np.stack([pairs, pairs[:, ::-1]], axis=1).reshape(-1, 2)
+    return np.column_stack([i[rarest], j[rarest]])
 
 
-def _pair_intervals(scored: ScoredClasses, pairs: NDArray[np.intp], direction: str, level: float) -> list[Interval]:
+def _pair_intervals(scored: ScoredClasses, pairs: NDArray[np.intp], level: float) -> list[Interval]:
     """Return the interval of the AUC of each pair, from the samples of its two classes."""
-    weights = [[0.0, 0.5], [0.5, 0.0]] if direction == "both" else [[0.0, 1.0], [0.0, 0.0]]
     found = []
     for pair in pairs:
         rows = np.isin(scored.codes, pair)
@@ -382,7 +322,5 @@ def _pair_intervals(scored: ScoredClasses, pairs: NDArray[np.intp], direction: s
         with warnings.catch_warnings():
             # No warning of single samples: the picture shows the sizes.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            found.append(
-                mauc_interval(is_second, scored.scores[rows][:, pair], level=level, pairs=weights, sample_weight=some)
-            )
+            found.append(mauc_interval(is_second, scored.scores[rows][:, pair], level=level, sample_weight=some))
     return found

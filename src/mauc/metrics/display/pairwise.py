@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats
-from mauc._validation import invalid
 from mauc.metrics.display.common import (
     artist_style,
-    check_auc,
     import_pyplot,
     matrix_and_sizes,
     new_axes,
@@ -77,17 +75,9 @@ class PairwiseAUCDisplay:
     def __init__(
         self, matrix: ArrayLike, *, display_labels: ArrayLike | None = None, counts: ArrayLike | None = None
     ) -> None:
-        self.matrix = check_auc("matrix", matrix)
-        n_classes = len(self.matrix)
-        if self.matrix.shape != (n_classes, n_classes) or n_classes < 2:
-            requirement = "must have the shape (n_classes, n_classes), for two classes or more"
-            raise invalid("matrix", requirement, f"shape {self.matrix.shape}", "pass the result of pairwise_auc")
+        self.matrix = np.asarray(matrix, dtype=np.float64)
         self.display_labels = None if display_labels is None else np.asarray(display_labels)
         self.counts = None if counts is None else np.asarray(counts)
-        for parameter, array in (("display_labels", self.display_labels), ("counts", self.counts)):
-            if array is not None and array.shape != (n_classes,):
-                requirement = f"must have the shape ({n_classes},)"
-                raise invalid(parameter, requirement, f"shape {array.shape}", "pass one entry per class of matrix")
 
     @property
     def mauc(self) -> float:
@@ -248,15 +238,8 @@ class PairwiseAUCDisplay:
         """
         import_pyplot(f"{cls.__name__}.from_estimator")
         y_score, classes = response(estimator, X)
-        return cls.from_predictions(
-            y,
-            y_score,
-            labels=classes if labels is None else labels,
-            sample_weight=sample_weight,
-            display_labels=display_labels,
-            ax=ax,
-            **plot_kw,
-        )
+        plot_kw |= {"sample_weight": sample_weight, "display_labels": display_labels, "ax": ax}
+        return cls.from_predictions(y, y_score, labels=classes if labels is None else labels, **plot_kw)
 
     @classmethod
     def from_predictions(

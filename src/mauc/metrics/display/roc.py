@@ -11,9 +11,8 @@ from scipy import special
 
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_real, invalid
-from mauc.metrics.curves import ROCCurve, average_of, band, curves_of, simultaneous_quantile, thinned
-from mauc.metrics.display.common import artist_style, import_pyplot, new_axes, response, shorten
-from mauc.metrics.display.minority import COLORS
+from mauc.metrics.curves import ROCCurve, average_of, band, curves_of, lowest_auc, simultaneous_quantile, thinned
+from mauc.metrics.display.common import COLORS, artist_style, import_pyplot, new_axes, response, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,13 +79,9 @@ class MulticlassROCDisplay:
         left_out: int = 0,
     ) -> None:
         self.curves = list(curves)
-        if not self.curves or not all(isinstance(curve, ROCCurve) for curve in self.curves):
-            came = type(self.curves[0]).__name__ if self.curves else "none"
-            raise invalid("curves", "must hold one ROCCurve or more", came, "use from_predictions")
         self.average = average
-        self.level = check_real("level", level, low=0, high=1)
+        self.level = level
         self.left_out = left_out
-        self._brackets = f"in brackets: the {100 * self.level:g} % interval of the AUC"
 
     def plot(
         self,
@@ -108,10 +103,10 @@ class MulticlassROCDisplay:
             Default: those of a new figure.
         bands : {"auto", "pointwise", "simultaneous"} or None, default="auto"
             A pointwise band covers the sensitivity at one false positive rate with the probability ``level``, a
-            simultaneous one the whole curve. "auto": pointwise, and none with more than four curves. Curves of
+            simultaneous band covers the whole curve. "auto": pointwise for up to four curves, else none. Curves of
             cross-validation have no bands.
         plot_average, plot_points, plot_chance_level : bool, default=True
-            Whether to draw the average curve, the operating points of a decision, and the diagonal.
+            Draw the average curve, the operating points of a decision, and the diagonal.
         curve_kw, band_kw, chance_level_kw : dict, optional
             Keywords of ``plot`` for every curve, of ``fill_between`` for every band, of ``plot`` for the diagonal.
 
@@ -175,8 +170,11 @@ class MulticlassROCDisplay:
         if self.left_out:
             notes.append(f"{len(self.curves)} classes of lowest AUC, {self.left_out} more not drawn")
         axes.set_title("; ".join(["ROC curves", *notes]), fontsize=9.5, loc="left")
+        brackets = f"in brackets: the {100 * self.level:g} % interval of the AUC"
+        if any(np.isnan(curve.auc.stderr) for curve in self.curves):
+            brackets = "in brackets: the range of the folds"
         place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
-        title = {"title": f"AUC; {self._brackets}".replace("; ", "\n"), "alignment": "left", "title_fontsize": 9}
+        title = {"title": f"AUC\n{brackets}", "alignment": "left", "title_fontsize": 9}
         self.legend_ = axes.legend(frameon=False, **place, **title)
 
     @classmethod
@@ -283,8 +281,8 @@ class MulticlassROCDisplay:
     ) -> Self:
         """Draw the mean curves of the folds of a cross-validation.
 
-        Scores of different models are not compared: the curve of a class is the mean of its curves of all folds. There
-        are no bands, because folds share training rows; see :func:`mauc.compare_cv_scores` for a test.
+        The curve of a class is the mean of its curves in all folds; scores of different folds are never compared. There
+        are no bands, because folds share training rows; for a test see :func:`mauc.compare_cv_scores`.
 
         Parameters
         ----------
@@ -320,13 +318,9 @@ class MulticlassROCDisplay:
         names = [curve.name for curve in folds[0][0]]
         curves = [average_of([c for fold, *_ in folds for c in fold if c.name == name], name) for name in names]
         averages = [average for _, average, _ in folds if average is not None]
-        left_out = 0
-        if "classes" not in chosen and "between" not in chosen and len(curves) > 8:
-            left_out = len(curves) - 8
-            curves = sorted(curves, key=lambda curve: curve.auc.score)[:8]
         average = average_of(averages, averages[0].name) if averages else None
-        display = cls(curves, average=average, level=level, left_out=left_out)
-        display._brackets = "in brackets: the range of the folds"
+        shown = curves if "classes" in chosen or "between" in chosen else lowest_auc(curves)
+        display = cls(shown, average=average, level=level, left_out=len(curves) - len(shown))
         return display.plot(ax=ax, **options)
 
 

@@ -9,22 +9,6 @@ from torch import Tensor
 from mauc.activations import BOUNDED
 from mauc.surrogates import Surrogate
 
-__all__ = [
-    "EVERY",
-    "Batch",
-    "Loss",
-    "Weights",
-    "can_read",
-    "chunks",
-    "class_sum",
-    "exact_dtype",
-    "is_autocast",
-    "is_traced",
-    "take",
-    "weigh",
-    "without_autocast",
-]
-
 EVERY = slice(None)
 
 
@@ -67,14 +51,11 @@ def exact_dtype(device: torch.device) -> torch.dtype:
     return torch.float32 if device.type == "mps" else torch.float64
 
 
-def is_traced() -> bool:
-    """Return whether tensors have no values yet: in ``torch.compile``, or under ``torch.func``."""
-    return bool(torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
-
-
 def can_read(device: torch.device) -> bool:
-    """Return whether values can be read without waiting: on the CPU, outside of tracing."""
-    return device.type == "cpu" and not is_traced()
+    """Return whether values can be read without waiting: on the CPU, outside ``torch.compile`` and ``torch.func``."""
+    if device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    return not torch._C._are_functorch_transforms_active()
 
 
 def is_autocast(device: torch.device) -> bool:
@@ -145,11 +126,10 @@ class Weights(NamedTuple):
 def weigh(
     target: Tensor,
     n_classes: int,
-    *,
-    weight: Tensor | None,
-    valid: Tensor | None,
     pairs: str | Tensor,
-    class_counts: Tensor | None,
+    weight: Tensor | None = None,
+    valid: Tensor | None = None,
+    class_counts: Tensor | None = None,
 ) -> Weights:
     """Compute the weights without waiting for the device; ``valid`` marks the samples that are not ignored."""
     exact = exact_dtype(target.device)

@@ -8,20 +8,10 @@ from torch import Tensor
 from mauc._validation import check_pairs, invalid
 from mauc.nn._loss.batch import can_read
 
-__all__ = [
-    "check_classes",
-    "check_finite",
-    "check_input",
-    "check_tensors",
-    "check_weight",
-    "count_vector",
-    "pair_matrix",
-]
-
 WHOLE_NUMBERS = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 
 
-def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> bool:
+def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None) -> bool:
     """Check the batch of a loss, and return whether it is known that no sample is ignored."""
     check_tensors("logits", logits, target, weight)
     if not can_read(target.device):

@@ -17,13 +17,11 @@ from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from mauc.nn._loss.batch import Batch, Loss, is_autocast, without_autocast
-from mauc.nn._loss.forms import closed_form
+from mauc.nn._loss.forms import bilinear_form, closed_form, truncated_powers
 from mauc.nn._loss.plain import Plain, differentiable
 from mauc.nn._loss.processes import gather
-from mauc.nn._triton.launch import has_triton, runs_kernels
+from mauc.nn._triton.launch import has_triton, numbers_on_device, runs_kernels
 from mauc.surrogates import SURROGATES, Surrogate
-
-__all__ = ["Gathered", "Recipe", "attach", "evaluate", "recipe_for"]
 
 
 class Recipe(Protocol):
@@ -185,12 +183,15 @@ def _operation(
 
 @_operation.register_fake
 def _(logits: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
-    surrogate, parameters, *_, gradient = others[5:]
+    name, parameters, *_, gradient = others[5:]
     if has_triton(logits.device.type):
         # The coefficients that kernels read must be on the device before a CUDA graph is recorded.
+        surrogate = _surrogate(name, tuple(parameters))
+        forms = bilinear_form(surrogate), truncated_powers(surrogate), truncated_powers(surrogate, bounded=False)
         with _disable_current_modes():
-            for kernels in _kernels()[1:]:  # closed forms have none
-                kernels.cache_numbers(_surrogate(surrogate, tuple(parameters)), logits.device)
+            for form in forms:
+                if form is not None:
+                    numbers_on_device(form.numbers, logits.device)
     wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
     return logits.new_empty((), dtype=wide), logits.new_empty(logits.shape if gradient else (0,))
 

@@ -13,12 +13,11 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.polynomial import chebyshev as cheb
+from numpy.polynomial.polynomial import polyder, polyval
 
 from mauc._typing import Floats
 from mauc.plan import TOLERANCES, plan
 from mauc.surrogates import Piece, Surrogate
-
-__all__ = ["Bilinear", "Closed", "Truncated", "bilinear_form", "closed_form", "truncated_powers"]
 
 T = TypeVar("T")
 EPS = float(np.finfo(np.float64).eps)
@@ -66,13 +65,13 @@ Matrix = tuple[tuple[float, ...], ...]
 class Bilinear(NamedTuple):
     """``ℓ(p − q) = Σ_kl A_kl T_k(2p − 1) T_l(2q − 1)``, and its slopes in the same functions."""
 
-    matrices: tuple[Matrix, Matrix, Matrix]
+    numbers: tuple[Matrix, Matrix, Matrix]
     """Three of the same size: A, that of ``∂ℓ/∂q``, that of ``∂ℓ/∂p``."""
 
     @property
     def size(self) -> int:
         """How many functions."""
-        return len(self.matrices[0])
+        return len(self.numbers[0])
 
 
 @_cached
@@ -83,12 +82,7 @@ def bilinear_form(surrogate: Surrogate, bounded: bool, most: int = 32) -> Biline
     found = plan(surrogate, 1.0, tolerances=TOLERANCES["float32"], saturated=True)
     if found is None or found.scheme != "moments" or found.degree > most:
         return None
-    tolerance = TOLERANCES["float32"][0]
-    # The planner tries few degrees; here every degree costs a sum per score.
-    shorter = (plan(surrogate, 1.0, degree=degree, saturated=True) for degree in range(2, found.degree))
-    forms = (_of_matrix(fewer.pieces[0].matrix) for fewer in shorter if fewer is not None and fewer.error <= tolerance)
-    near = (form for form in forms if _slope_error(form, surrogate) <= tolerance)
-    return next(near, None) or _of_matrix(found.pieces[0].matrix)
+    return _of_matrix(found.pieces[0].matrix)
 
 
 def _of_matrix(matrix: Floats) -> Bilinear:
@@ -100,24 +94,12 @@ def _of_matrix(matrix: Floats) -> Bilinear:
     return Bilinear((loss, of_q, of_p))
 
 
-def _slope_error(form: Bilinear, surrogate: Surrogate) -> float:
-    """Return the largest error of ``ℓ′`` over ``|ℓ′(0)|``, at pairs all over the square of scores."""
-    t, shift = np.cos(np.linspace(0.0, np.pi, 129)), np.array([[-1.0], [0.0], [1.0]])
-    p = 0.5 + 0.5 * t + 0.5 * shift * (1.0 - np.abs(t))
-    slope = cheb.chebval2d(2.0 * p - 1.0, 2.0 * (p - t) - 1.0, np.array(form.matrices[2]))
-    size = abs(float(surrogate.derivative(np.zeros(1))[0])) or 1.0
-    return float(np.abs(slope - surrogate.derivative(t)).max()) / size
-
-
 class Truncated(NamedTuple):
     r"""``ℓ(t) = Σ_b Σ_k c_bk (b − t)₊^k``, with one b for each end of a piece."""
 
     ends: tuple[float, ...]
     coefficients: Matrix
     """One row per end, all of the same length."""
-    anchored: bool
-    """Whether float32 is accurate enough for sums over a run of positives, with distances from its last one. It is if
-    the coefficients of each end have one sign, so that nothing cancels in a run, nor between runs of different ends."""
 
     @property
     def degree(self) -> int:
@@ -125,35 +107,24 @@ class Truncated(NamedTuple):
         return len(self.coefficients[0]) - 1
 
     @property
-    def linear(self) -> bool:
-        """Whether the sum over a run is a line, given by its slope and root."""
-        return self.anchored and len(self.ends) == 1 and self.degree == 1 and self.coefficients[0][1] > 0.0
-
-    @property
     def width(self) -> int:
-        """Count of numbers at each position of the table; a power of two if they are float32."""
-        if self.linear:
-            return 2
-        return 1 << (self.degree + 1).bit_length() if self.anchored else self.degree + 1
+        """Count of numbers at each position of the table: a score and the coefficients, rounded up to a power of 2."""
+        return 1 << (self.degree + 1).bit_length()
 
     @property
     def numbers(self) -> Matrix:
         """The end and the coefficients of each piece."""
         return tuple((end, *row) for end, row in zip(self.ends, self.coefficients, strict=True))
 
-    @property
-    def powers(self) -> int:
-        """Bit mask of the powers that occur: bit k for the k-th power."""
-        return sum(1 << k for k in range(self.degree + 1) if any(row[k] for row in self.coefficients))
-
 
 @_cached
 def truncated_powers(
     surrogate: Surrogate, bounded: bool, most_pieces: int = 3, most_degree: int = 5, digits: float = 1e-9
 ) -> Truncated | None:
-    """Return a surrogate as a sum of truncated powers; None if it is none, or if float64 sums would lose ``digits``.
+    """Return a surrogate as a sum of truncated powers; None if it is none, or if sums over runs would lose digits.
 
-    Sums over runs lose digits if pieces are narrow or degrees high. The estimate is relative to ℓ(0).
+    The float64 sums of the table lose ``digits`` if pieces are narrow or degrees high; the estimate is relative to
+    ℓ(0). The float32 sums of the scores lose them if terms of both signs cancel, in a run or between runs.
     """
     pieces = surrogate.pieces
     if len(pieces) < 2 or len(pieces) > most_pieces + 1 or pieces[-1].coefficients != (0.0,):
@@ -171,7 +142,8 @@ def truncated_powers(
     if EPS * sum(abs(c) * (2.0 * (1.0 + abs(b))) ** k for b, k, c in terms) > digits * abs(at_zero):
         return None
     alone = len(ends) == 1 or (bounded and _cancellation(ends, rows) <= 32.0)
-    return Truncated(ends, rows, alone and all(min(row) >= 0.0 or max(row) <= 0.0 for row in rows))
+    one_sign = all(min(row) >= 0.0 or max(row) <= 0.0 for row in rows)
+    return Truncated(ends, rows) if alone and one_sign else None
 
 
 def _cancellation(ends: tuple[float, ...], rows: Matrix) -> float:
@@ -179,15 +151,10 @@ def _cancellation(ends: tuple[float, ...], rows: Matrix) -> float:
 
     Up to 32, float32 sums have errors of about 1e-6.
     """
-    largest = sizes = 0.0
-    for t in (k / 32.0 for k in range(-32, 33)):
-        slopes = [
-            sum(k * c * (b - t) ** (k - 1) for k, c in enumerate(row) if k)
-            for b, row in zip(ends, rows, strict=True)
-            if b > t
-        ]
-        largest, sizes = max(largest, abs(sum(slopes))), max(sizes, sum(map(abs, slopes)))
-    return sizes / largest if largest else inf
+    t = np.linspace(-1.0, 1.0, 65)
+    slopes = np.array([np.where(b > t, polyval(b - t, polyder(row)), 0.0) for b, row in zip(ends, rows, strict=True)])
+    largest = float(np.abs(slopes.sum(0)).max())
+    return float(np.abs(slopes).sum(0).max()) / largest if largest else inf
 
 
 def _jump(left: Piece, right: Piece) -> tuple[float, ...]:

@@ -1,15 +1,25 @@
-r"""The loss in torch operations, on every device: the pair risk, and the log-loss added to it.
+r"""The loss on every device: the pair risk, and the log-loss added to it.
+
+Closed forms run in torch operations. All other losses go through the NumPy kernels of :mod:`mauc._kernels`: the scores
+are copied to the host, and the gradient back.
 
 .. math:: \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(z_n + \log r)_{y_n}\right], \quad r_j = p_j / b_j
 
 is the log-loss, as in :mod:`mauc.log_loss`; a common factor of all r does not matter.
 """
 
+import math
+import warnings
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from mauc._kernels.blocked import blocked_risk
+from mauc._kernels.moments import polynomial_risk
+from mauc._kernels.piecewise import ranked_risk
+from mauc._kernels.tiles import Classes
 from mauc.log_loss import partner_weights
 from mauc.nn._loss.batch import (
     EVERY,
@@ -25,9 +35,8 @@ from mauc.nn._loss.batch import (
 )
 from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores, row_sums
 from mauc.nn._loss.forms import closed_form
-from mauc.nn._loss.ranked import numpy_risk
-
-__all__ = ["Plain", "class_ratios", "differentiable"]
+from mauc.plan import TOLERANCES, needs_range, plan, radius_for
+from mauc.surrogates import Surrogate
 
 FAINT = 1e-30
 """Smaller scores have lost digits in single precision."""
@@ -54,7 +63,7 @@ class Plain:
             scores = activate(logits, loss.activation)
             form = closed_form(loss.surrogate, bounded=bounded)
             if form is None:
-                value, slope = numpy_risk(scores, weights, loss.surrogate, bounded=bounded, gradient=wants_gradient)
+                value, slope = _numpy_risk(scores, weights, loss.surrogate, bounded=bounded, gradient=wants_gradient)
             else:
                 value, slope = closed_risk(
                     scores, weights, form, bounded=bounded, log1p=loss.log1p, gradient=wants_gradient
@@ -78,9 +87,7 @@ class Plain:
 
 def differentiable(batch: Batch, loss: Loss) -> Tensor:
     """Compute a loss with a closed form in operations that torch can differentiate any number of times."""
-    with torch.no_grad():
-        weights, _ = _prepare(batch, loss)
-    logits = _clean(batch, loss)
+    weights, logits = _prepare(batch, loss)
     form = closed_form(loss.surrogate, bounded=loss.bounded)
     assert form is not None  # the caller has checked it
     value = differentiable_risk(activate(logits, loss.activation), weights, form, log1p=loss.log1p)
@@ -91,29 +98,14 @@ def differentiable(batch: Batch, loss: Loss) -> Tensor:
     return value.to(logits.dtype)
 
 
-def _valid(batch: Batch, loss: Loss) -> Tensor | None:
-    """Return which samples are not ignored, or None if all count."""
-    return None if loss.ignore_index is None else batch.target != loss.ignore_index
-
-
 def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
-    """Return the weights of the pairs, and the logits in the precision of the sums."""
-    weights = weigh(
-        batch.target,
-        batch.logits.shape[1],
-        weight=batch.weight,
-        valid=_valid(batch, loss),
-        pairs=loss.pairs if batch.matrix is None else batch.matrix,
-        class_counts=batch.sizes,
-    )
-    return weights, _clean(batch, loss)
-
-
-def _clean(batch: Batch, loss: Loss) -> Tensor:
-    """Return the logits in float32 or float64, with 0 in the rows of ignored samples, which may hold anything."""
+    """Return the weights of the pairs, and wide logits with 0 in ignored rows, which may hold anything."""
+    valid = None if loss.ignore_index is None else batch.target != loss.ignore_index
+    pairs = loss.pairs if batch.matrix is None else batch.matrix
+    with torch.no_grad():
+        weights = weigh(batch.target, batch.logits.shape[1], pairs, batch.weight, valid, batch.sizes)
     wide = batch.logits.to(torch.float64 if batch.logits.dtype == torch.float64 else torch.float32)
-    valid = _valid(batch, loss)
-    return wide if valid is None else torch.where(valid[:, None], wide, 0.0)
+    return weights, wide if valid is None else torch.where(valid[:, None], wide, 0.0)
 
 
 def activate(logits: Tensor, activation: str) -> Tensor:
@@ -197,3 +189,49 @@ def _pull_back(slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor,
         if logs is not None:
             logs.add_gradient(whole, y, EVERY)
     return whole
+
+
+def _numpy_risk(
+    scores: Tensor, weights: Weights, surrogate: Surrogate, *, bounded: bool, gradient: bool
+) -> tuple[Tensor, Slope | None]:
+    """Return the risk of any surrogate and, on request, its gradient in the scores' dtype."""
+    if len(scores) == 0:
+        return scores.sum(), Slope(scores, None, None) if gradient else None
+    ends = torch.stack(scores.aminmax(dim=0)).double()
+    if not bool(ends.isfinite().all()):
+        return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
+    span = float((ends[1] - ends[0]).max())
+    radius = 1.0 if bounded else radius_for(span) if needs_range(surrogate) else math.inf
+    tolerances = TOLERANCES["float64" if scores.dtype == torch.float64 else "float32"]
+    # If a difference overflows, the loss of that pair is infinite. Computed pair by pair, all others stay right.
+    overflows = math.isinf(span)
+    found = None if overflows else plan(surrogate, radius, tolerances=tolerances, saturated=bounded)
+    problem = _classes(weights, factored=found is not None).with_scores(scores.cpu().numpy())
+    with np.errstate(over="ignore", invalid="ignore"):
+        if found is None:
+            if not overflows:
+                name = surrogate.name
+                what = f"no polynomial of the {name} surrogate on differences up to {radius:g} is close enough"
+                warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=8)
+            value, slope = blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
+        elif found.scheme == "ranked":
+            value, slope = ranked_risk(problem, list(found.pieces), gradient=gradient, dtype=problem.scores.dtype)
+        else:
+            (piece,) = found.pieces
+            assert piece.half_width is not None
+            value, slope = polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)
+    of_value = torch.tensor(value, dtype=torch.float64).to(weights.unit)
+    return of_value, None if slope is None else Slope(torch.from_numpy(slope).to(scores), None, None)
+
+
+def _classes(weights: Weights, *, factored: bool) -> Classes:
+    """Return the class partition; ``factored`` saves the ``(C, C)`` weights, which only blocks of pairs need."""
+    y, unit, row, column = (x.cpu().numpy() for x in (weights.y, weights.unit, weights.row, weights.column))
+    n_classes = len(column)
+    if weights.matrix is not None:
+        return Classes(y, unit, n_classes, weights.matrix.T.cpu().numpy())
+    if factored:
+        return Classes(y, unit, n_classes, None, (row, column))
+    v = np.outer(column, np.bincount(y, row, n_classes))
+    np.fill_diagonal(v, 0.0)
+    return Classes(y, unit, n_classes, v)

@@ -15,13 +15,9 @@ from torch import Tensor
 from mauc._validation import invalid
 from mauc.nn._loss.batch import Batch
 
-__all__ = ["gather", "process_group_for"]
 
-
-def process_group_for(sync: bool, group: Any = None) -> Any:
+def process_group_for(group: Any) -> Any:
     """Return the process group to gather over, or None for this process alone."""
-    if not sync:
-        return None
     if not (dist.is_available() and dist.is_initialized()):
         raise invalid(
             "sync",

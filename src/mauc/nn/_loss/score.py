@@ -10,8 +10,6 @@ from mauc._validation import check_pair_name
 from mauc.nn._loss.batch import Weights, can_read, weigh
 from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight, pair_matrix
 
-__all__ = ["pairwise_of", "score_of"]
-
 
 def score_of(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
     """Compute :func:`mauc.nn.functional.mauc_score`."""
@@ -46,27 +44,19 @@ def pairwise_of(scores: Tensor, target: Tensor, weight: Tensor | None) -> Tensor
 def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Weights | None]:
     """Return scores that can be sorted, and the weights of the pairs; None if there is no row."""
     check_tensors("scores", scores, target, weight)
-    n_classes, place = scores.shape[1], scores.device
-    if can_read(place):
+    n_classes = scores.shape[1]
+    if can_read(scores.device):
         check_finite("scores", scores)
         check_classes(target, n_classes)
         if weight is not None:
             check_weight(weight)
-    v = check_pair_name(pairs) if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
+    v = check_pair_name(pairs) if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(scores.device)
     scores = scores.detach()
     if scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()
     if len(scores) == 0:
         return scores, None
-    batch = weigh(
-        target,
-        n_classes,
-        weight=None if weight is None else weight.detach(),
-        valid=None,
-        pairs=v,
-        class_counts=None,
-    )
-    return scores, batch
+    return scores, weigh(target, n_classes, v, None if weight is None else weight.detach())
 
 
 def beaten_by(

@@ -6,15 +6,13 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from mauc._validation import check_choice, check_not_negative, check_pair_name, invalid
-from mauc.activations import ACTIVATIONS, Activation
+from mauc.activations import ACTIVATIONS
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.checks import check_input, count_vector, pair_matrix
 from mauc.nn._loss.evaluate import attach
 from mauc.nn._loss.plain import class_ratios
 from mauc.nn._loss.processes import process_group_for
-from mauc.surrogates import SURROGATES, Surrogate, get_surrogate
-
-__all__ = ["LOG_LOSS", "Activation", "Pairs", "loss_of", "read_settings"]
+from mauc.surrogates import SURROGATES, get_surrogate
 
 Pairs = Literal["ovo", "ova", "ovr"] | ArrayLike | Tensor
 LOG_LOSS = 0.5
@@ -31,17 +29,17 @@ def read_settings(
     class_counts: Any,
     pairs: Any,
     activation: str,
+    ignore_index: int,
     options: dict[str, float],
-) -> tuple[Surrogate, float, bool]:
-    """Return the surrogate, the weight of the log-loss, and whether the risk R_i of each class becomes log(1 + R_i)."""
+) -> Loss:
+    """Check the parameters of a loss, and fill in the defaults that depend on others."""
     check_choice("activation", activation, ACTIVATIONS)
-    if isinstance(pairs, str):
-        check_pair_name(pairs)
+    kind = check_pair_name(pairs) if isinstance(pairs, str) else "matrix"
     share = check_not_negative("log_loss", log_loss, "0 is the pair loss alone")
     if class_counts is None and share:
         advice = "pass torch.bincount(labels)"
         raise invalid("class_counts", "must be the size of each class in the training set", "nothing", advice)
-    if class_counts is not None and not share and isinstance(pairs, str) and pairs == "ovo":
+    if class_counts is not None and not share and kind == "ovo":
         advice = "leave it out, or pass log_loss=0.5"
         raise invalid("class_counts", "is only used by the log-loss and by pairs='ova'", "log_loss=0", advice)
     on_log_odds = activation == "log_odds"
@@ -55,7 +53,7 @@ def read_settings(
     if log1p and not _is_exponential(chosen):
         requirement = "is for the exponential surrogate: all others have a bounded slope on softmax scores"
         raise invalid("log1p", requirement, f"the {chosen.name} surrogate", "leave it out")
-    return chosen, share, bool(log1p)
+    return Loss(chosen, activation, kind, ignore_index, share, bool(log1p))
 
 
 def _is_exponential(surrogate: Any) -> bool:
@@ -67,30 +65,25 @@ def loss_of(
     logits: Tensor,
     target: Tensor,
     weight: Tensor | None,
-    *,
-    surrogate: Surrogate,
-    log_loss: float,
-    log1p: bool,
-    activation: str,
+    loss: Loss,
     pairs: Any,
     class_counts: Any,
-    ignore_index: int,
     sync: bool,
     process_group: Any,
     ratios: Tensor | None = None,
 ) -> Tensor:
     """Return the loss of a batch; ``ratios`` are the r of the log-loss if they are known before the batch."""
-    whole = check_input(logits, target, weight, ignore_index)
+    none_ignored = check_input(logits, target, weight, loss.ignore_index)
     n_classes, device = logits.shape[1], logits.device
-    matrix = None if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(device)
-    kind = check_pair_name(pairs) if matrix is None else "matrix"
+    matrix = pair_matrix(pairs, n_classes).to(device) if loss.pairs == "matrix" else None
     sizes = None
-    if class_counts is not None and (ratios is None or kind == "ova" or len(ratios) != n_classes):
+    if class_counts is not None and (ratios is None or loss.pairs == "ova" or ratios.shape[0] != n_classes):
         sizes = count_vector(class_counts, n_classes).to(device)
-    if log_loss and ratios is None:
+    if loss.log_loss and ratios is None:
         assert sizes is not None  # read_settings has checked it
-        ratios = class_ratios(kind if matrix is None else matrix, sizes)
-    loss = Loss(surrogate, activation, kind, None if whole and not sync else ignore_index, log_loss, log1p)
+        ratios = class_ratios(loss.pairs if matrix is None else matrix, sizes)
+    if none_ignored and not sync:
+        loss = loss._replace(ignore_index=None)
     ratios = ratios if ratios is None or ratios.device == device else ratios.to(device)
-    batch = Batch(logits, target, weight, sizes if kind == "ova" else None, ratios, matrix)
-    return attach(batch, loss, process_group_for(sync, process_group) if sync else None)
+    batch = Batch(logits, target, weight, sizes if loss.pairs == "ova" else None, ratios, matrix)
+    return attach(batch, loss, process_group_for(process_group) if sync else None)

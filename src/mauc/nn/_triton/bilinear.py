@@ -8,12 +8,10 @@ for the logistic loss and every other surrogate that :mod:`mauc.plan` takes as o
 
 - ``first_pass`` reads the logits: each row's peak and sums, its own score, the class weights, and the sums of the
   functions over the positives of each class, which decide the slopes in all negatives (``slopes_of_negatives``);
-- ``sums_of`` reads them again: the functions' sums over the negatives of each column, and each row's sum of score times
-  slope, which the softmax needs;
+- ``sums_of`` reads them again: the sums of the functions over the negatives of each column, and each row's sum of score
+  times slope, which the softmax needs;
 - ``slopes_of_positives`` computes the value from both kinds of sums, ``own_slopes`` the slopes in the N own scores;
 - ``gradient_of`` reads the logits a third time, and writes.
-
-Tiles of a few rows share the columns' coefficients, which with many classes are more than the first-level cache holds.
 """
 
 from typing import NamedTuple
@@ -26,9 +24,8 @@ from torch import Tensor
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.forms import Bilinear, bilinear_form, closed_form
 from mauc.nn._triton.closed import rows_of
-from mauc.nn._triton.first_pass import SOFTMAX, first_read, first_vectors, following, share_of, tile_of, write
+from mauc.nn._triton.first_pass import first_read, first_vectors, following, store_value, tile_of, write
 from mauc.nn._triton.launch import (
-    ACTIVATIONS,
     Parts,
     Tiling,
     aligned,
@@ -42,9 +39,6 @@ from mauc.nn._triton.launch import (
     row_contiguous,
     views,
 )
-from mauc.surrogates import Surrogate
-
-__all__ = ["BilinearKernels", "cache_numbers", "recipe_for"]
 
 
 def recipe_for(batch: Batch, loss: Loss) -> "BilinearKernels | None":
@@ -53,13 +47,6 @@ def recipe_for(batch: Batch, loss: Loss) -> "BilinearKernels | None":
         return None
     form = bilinear_form(loss.surrogate, bounded=True)
     return None if form is None else BilinearKernels(form)
-
-
-def cache_numbers(surrogate: Surrogate, device: torch.device) -> None:
-    """Copy the numbers of a surrogate to the device and cache them there."""
-    form = bilinear_form(surrogate, bounded=True)
-    if form is not None:
-        numbers_on_device(form.matrices, device)
 
 
 def _tilings(logits: Tensor, size: int) -> tuple[Tiling, Tiling]:
@@ -86,9 +73,8 @@ class BilinearKernels(NamedTuple):
         """Return the value, and two pieces of memory for the gradient."""
         batch = batch._replace(logits=row_contiguous(batch.logits))
         logits, target, size = batch.logits, batch.target.contiguous(), self.form.size
-        (n, c), device, weighted = logits.shape, logits.device, batch.weight is not None
-        numbers, weight = numbers_on_device(self.form.matrices, device), optional_tensors(batch)[0]
-        activation = ACTIVATIONS[loss.activation]
+        (n, c), device = logits.shape, logits.device
+        numbers, weight = numbers_on_device(self.form.numbers, device), optional_tensors(batch)[0]
         memory, at = allocate(device, *self._parts(n, c))
         value = torch.empty((), dtype=torch.float32, device=device)
         by_column, by_row = (-(-c // 64), size), (-(-n // 128),)
@@ -100,18 +86,17 @@ class BilinearKernels(NamedTuple):
             )
             sums_of[tiling.grid(n, c, processors_of(device))](
                 logits, at.codes, weight, normalised_pairs(batch, loss), at.rows, at.class_weights, at.slopes,
-                at.of_negatives, at.row_sums, n, C=c, STRIDE=logits.stride(0), ACTIVATION=activation,
-                HAS_WEIGHT=weighted, HAS_MATRIX=batch.matrix is not None, GRADIENT=wants_gradient, SIZE=size,
-                **tiling.options,
+                at.of_negatives, at.row_sums, n, C=c, STRIDE=logits.stride(0), ACTIVATION=loss.activation,
+                GRADIENT=wants_gradient, SIZE=size, **tiling.options,
             )  # fmt: skip
             slopes_of_positives[by_column](
                 numbers, at.class_weights, at.of_negatives, at.of_positives, at.positive_slopes, at.totals,
-                at.second_finished, value, loss.log_loss, C=c, LOG=loss.log_loss > 0, SIZE=size, BLOCK=64, num_warps=2,
+                at.second_finished, value, loss.log_loss, C=c, SIZE=size, BLOCK=64, num_warps=2,
             )  # fmt: skip
             if wants_gradient:
                 own_slopes[by_row](
                     target, weight, at.rows, at.positive_slopes, at.row_sums, at.own_slope, n, ignored_class(loss),
-                    C=c, ACTIVATION=activation, HAS_WEIGHT=weighted, SIZE=size, BLOCK=128, num_warps=4,
+                    C=c, ACTIVATION=loss.activation, SIZE=size, BLOCK=128, num_warps=4,
                 )  # fmt: skip
         return value, memory
 
@@ -127,9 +112,7 @@ class BilinearKernels(NamedTuple):
             gradient_of[tiling.grid(n, c, processors_of(logits.device))](
                 logits, at.codes, weight, normalised_pairs(batch, loss), ratios, at.rows, at.class_weights, at.slopes,
                 at.row_sums, at.own_slope, at.totals, upstream, out, loss.log_loss, n,
-                C=c, STRIDE=logits.stride(0), ACTIVATION=ACTIVATIONS[loss.activation], LOG=loss.log_loss > 0,
-                HAS_WEIGHT=batch.weight is not None, HAS_MATRIX=batch.matrix is not None, SIZE=self.form.size,
-                **tiling.options,
+                C=c, STRIDE=logits.stride(0), ACTIVATION=loss.activation, SIZE=self.form.size, **tiling.options,
             )  # fmt: skip
         return out
 
@@ -181,8 +164,8 @@ def _slope_at(x, slopes, places, mask, C, LENGTH: tl.constexpr):
 @triton.jit
 def sums_of(
     logits, codes, weight, matrix, row_stats, class_weights, slopes, of_negatives, row_sums, n,
-    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr,
-    HAS_MATRIX: tl.constexpr, GRADIENT: tl.constexpr, SIZE: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, GRADIENT: tl.constexpr, SIZE: tl.constexpr,
+    COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Compute the ``(SIZE, C)`` sums over each column's negatives, and each row's sum of score times slope.
 
@@ -196,10 +179,9 @@ def sums_of(
         sums = sums + (tl.zeros((COLUMNS,), tl.float32),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
-        x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
-            C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
-        )  # fmt: skip
+        x, f, weights, y, u, counts = tile_of(
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE, C, ACTIVATION
+        )
         q = 2.0 * f - 1.0
         term = weights
         before = term
@@ -207,13 +189,13 @@ def sums_of(
         pull = tl.zeros((ROWS, COLUMNS), tl.float32)
         for k in tl.static_range(SIZE):
             more = more + (sums[k] + tl.sum(term, axis=0),)
-            if GRADIENT and ACTIVATION == SOFTMAX and k < SIZE - 1:
+            if GRADIENT and ACTIVATION == "softmax" and k < SIZE - 1:
                 pull += tl.load(slopes + k * C + columns, mask=exists, other=0.0)[None, :] * term
             now = following(term, before, q, k)
             before = term
             term = now
         sums = more
-        if GRADIENT and ACTIVATION == SOFTMAX:
+        if GRADIENT and ACTIVATION == "softmax":
             tl.atomic_add(row_sums + rows, tl.sum(f * pull, axis=1), mask=counts, sem="relaxed")
     for k in tl.static_range(SIZE):
         tl.atomic_add(of_negatives + k * C + columns, sums[k], mask=exists, sem="relaxed")
@@ -222,7 +204,7 @@ def sums_of(
 @triton.jit
 def slopes_of_positives(
     form, class_weights, of_negatives, of_positives, slopes, totals, finished, out, log_loss,
-    C: tl.constexpr, LOG: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr,
+    C: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Compute the value, and the ``(SIZE, C)`` coefficients of the slopes in positives."""
     columns = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -243,24 +225,21 @@ def slopes_of_positives(
     tl.debug_barrier()
     programs = tl.num_programs(0) * tl.num_programs(1)
     if tl.atomic_add(finished, 1, sem="acq_rel", scope="gpu") == programs - 1:
-        whole = tl.load(totals, cache_modifier=".cg")
-        if LOG:
-            whole += share_of(totals, log_loss) * tl.load(totals + 1, cache_modifier=".cg")
-        tl.store(out, whole.to(tl.float32).to(out.dtype.element_ty))
+        store_value(out, totals, log_loss)
 
 
 @triton.jit
 def own_slopes(
     target, weight, row_stats, slopes, row_sums, own_slope, n, ignore_index,
-    C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr,
+    C: tl.constexpr, ACTIVATION: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Compute the slope in each sample's own score, and add it to the sum of its row."""
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+    y, u, counts = rows_of(target, weight, rows, n, ignore_index, C)
     own = tl.load(row_stats + 3 * n + rows, mask=counts, other=0.0)
     slope = tl.where(u == 0.0, 0.0, u * _slope_at(2.0 * own - 1.0, slopes, y, counts, C, SIZE - 1))
     tl.store(own_slope + rows, slope, mask=rows < n)
-    if ACTIVATION == SOFTMAX:
+    if ACTIVATION == "softmax":
         before = tl.load(row_sums + rows, mask=rows < n, other=0.0)
         tl.store(row_sums + rows, before + own * slope, mask=rows < n)
 
@@ -269,8 +248,8 @@ def own_slopes(
 def gradient_of(
     logits, codes, weight, matrix, ratios, row_stats, class_weights, slopes, row_sums, own_slope, totals, upstream, out,
     log_loss, n,
-    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, HAS_WEIGHT: tl.constexpr,
-    HAS_MATRIX: tl.constexpr, SIZE: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, SIZE: tl.constexpr, COLUMNS: tl.constexpr,
+    ROWS: tl.constexpr,
 ):  # fmt: skip
     """Read the logits a third time, and write the gradient."""
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
@@ -278,12 +257,11 @@ def gradient_of(
     factor = tl.load(upstream).to(tl.float32)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
-        x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
-            C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
-        )  # fmt: skip
+        x, f, weights, y, u, counts = tile_of(
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE, C, ACTIVATION
+        )
         g = weights * _slope_at(2.0 * f - 1.0, slopes, columns[None, :], exists[None, :], C, SIZE - 1)
         write(
             out, ratios, row_stats, row_sums, own_slope, totals, g, x, f, rows, columns, y, u, counts, factor,
-            log_loss, n, C, ACTIVATION, LOG,
+            log_loss, n, C, ACTIVATION,
         )  # fmt: skip

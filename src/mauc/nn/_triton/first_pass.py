@@ -8,17 +8,7 @@ from torch import Tensor
 
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._triton.closed import rows_of
-from mauc.nn._triton.launch import (
-    ACTIVATIONS,
-    PAIRS,
-    Parts,
-    ignored_class,
-    optional_tensors,
-    processors_of,
-    programs_at_once,
-)
-
-__all__ = ["first_read", "first_vectors"]
+from mauc.nn._triton.launch import Parts, ignored_class, optional_tensors, processors_of, programs_at_once
 
 
 def first_vectors(n: int, c: int) -> tuple[Parts, Parts]:
@@ -54,25 +44,17 @@ def first_read(batch: Batch, loss: Loss, at, of_positives: Tensor, size: int = 0
     first_pass[(min(tiles, programs_at_once(processors_of(logits.device), warps, registers)),)](
         logits, batch.target.contiguous(), weight, ratios, sizes, at.rows, at.codes, at.keys, at.class_sums,
         at.class_counts, at.start, at.class_weights, of_positives, at.totals, at.first_finished, n,
-        ignored_class(loss), tiles,
-        C=c, STRIDE=logits.stride(0), ACTIVATION=ACTIVATIONS[loss.activation], LOG=loss.log_loss > 0,
-        PAIRS=PAIRS[loss.pairs], HAS_WEIGHT=batch.weight is not None, HAS_SIZES=batch.sizes is not None, SIZE=size,
-        ROWS=rows, CHUNK=chunk, num_warps=warps, maxnreg=registers,
+        ignored_class(loss),
+        C=c, STRIDE=logits.stride(0), ACTIVATION=loss.activation, PAIRS=loss.pairs, SIZE=size, ROWS=rows, CHUNK=chunk,
+        num_warps=warps, maxnreg=registers,
     )  # fmt: skip
-
-
-SOFTMAX = tl.constexpr(0)
-SIGMOID = tl.constexpr(1)
-IDENTITY = tl.constexpr(2)
-OVO = tl.constexpr(0)
-OVA = tl.constexpr(1)
 
 
 @triton.jit
 def score_of(x, peak, scale, ACTIVATION: tl.constexpr):
-    if ACTIVATION == SOFTMAX:
+    if ACTIVATION == "softmax":
         return tl.exp(x - peak) * scale
-    elif ACTIVATION == SIGMOID:
+    elif ACTIVATION == "sigmoid":
         return 1.0 / (1.0 + tl.exp(-x))
     else:
         return x
@@ -81,9 +63,9 @@ def score_of(x, peak, scale, ACTIVATION: tl.constexpr):
 @triton.jit
 def first_pass(
     logits, target, weight, ratios, sizes, row_stats, codes, keys, class_sums, class_counts, start, class_weights,
-    of_positives, totals, finished, n, ignore_index, n_tiles,
-    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, PAIRS: tl.constexpr,
-    HAS_WEIGHT: tl.constexpr, HAS_SIZES: tl.constexpr, SIZE: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
+    of_positives, totals, finished, n, ignore_index,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, PAIRS: tl.constexpr, SIZE: tl.constexpr,
+    ROWS: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     """Compute the peak of each row, the inverse of its sums and its own score; and the weight of each class.
 
@@ -93,14 +75,14 @@ def first_pass(
     The last program computes the pair weights ``class_weights``, ``(3, C)``: of a column, of a row and of a positive.
     """
     surprises = tl.zeros((ROWS,), tl.float64)
-    for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
+    for tile in range(tl.program_id(0), tl.cdiv(n, ROWS), tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
-        y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+        y, u, counts = rows_of(target, weight, rows, n, ignore_index, C)
         place = logits + rows.to(tl.int64) * STRIDE
         own = tl.load(place + y, mask=counts, other=0.0).to(tl.float32)
         peak = tl.full((ROWS,), 0.0, tl.float32)
         scale = tl.full((ROWS,), 1.0, tl.float32)
-        if ACTIVATION == SOFTMAX or LOG:
+        if ACTIVATION == "softmax" or ratios is not None:
             peak = tl.full((ROWS,), float("-inf"), tl.float32)
             total = tl.zeros((ROWS,), tl.float32)
             shifted = tl.zeros((ROWS,), tl.float32)
@@ -114,12 +96,12 @@ def first_pass(
                 e = tl.exp(x - by[:, None])
                 shrink = tl.exp(peak - by)
                 total = total * shrink + tl.sum(e, axis=1)
-                if LOG:
+                if ratios is not None:
                     r = tl.load(ratios + columns, mask=columns < C, other=0.0)
                     shifted = shifted * shrink + tl.sum(e * r[None, :], axis=1)
                 peak = higher
             scale = 1.0 / total
-            if LOG:
+            if ratios is not None:
                 surprise = tl.log(shifted) - tl.log(tl.load(ratios + y)) - (own - peak)
                 lost = tl.where(u == 0.0, 0.0, u * surprise)
                 surprises += lost.to(tl.float64)
@@ -139,12 +121,12 @@ def first_pass(
         tl.store(keys + rows, (group << 32) + bits.to(tl.int64), mask=rows < n)
         tl.atomic_add(class_sums + y, u, mask=counts, sem="relaxed")
         tl.atomic_add(class_counts + y, tl.full((ROWS,), 1, tl.int32), mask=counts, sem="relaxed")
-    if LOG:
+    if ratios is not None:
         tl.atomic_add(totals + 1, tl.sum(surprises, axis=0), sem="relaxed")
     tl.debug_barrier()
     if tl.atomic_add(finished, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
         few: tl.constexpr = CHUNK if CHUNK < 512 else 512
-        _weigh(class_sums, class_counts, sizes, start, class_weights, totals, C, PAIRS, HAS_SIZES, few)
+        _weigh(class_sums, class_counts, sizes, start, class_weights, totals, C, PAIRS, few)
 
 
 @triton.jit
@@ -172,7 +154,7 @@ def _add_positives(of_positives, y, u, own, counts, C: tl.constexpr, SIZE: tl.co
 @triton.jit
 def _weigh(
     class_sums, class_counts, sizes, start, class_weights, totals,
-    C: tl.constexpr, PAIRS: tl.constexpr, HAS_SIZES: tl.constexpr, CHUNK: tl.constexpr,
+    C: tl.constexpr, PAIRS: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     """Compute the first place of each class, and the pair weights."""
     n_here = 0.0
@@ -190,7 +172,7 @@ def _weigh(
         n_here += tl.sum((u != 0.0).to(tl.float32), axis=0)
         mass += tl.sum(u.to(tl.float64), axis=0)
         size = u
-        if HAS_SIZES:
+        if sizes is not None:
             size = tl.where(u != 0.0, tl.load(sizes + columns, mask=inside, other=0.0).to(tl.float32), 0.0)
         whole += tl.sum(size.to(tl.float64), axis=0)
     tl.store(totals + 2, mass)
@@ -202,11 +184,11 @@ def _weigh(
         inverse = tl.where(u != 0.0, 1.0 / u, 0.0)
         column = present
         of_row = inverse
-        if PAIRS == OVO:
+        if PAIRS == "ovo":
             column = present / tl.maximum(n_here * (n_here - 1.0), 1.0)
-        elif PAIRS == OVA:
+        elif PAIRS == "ova":
             size = u
-            if HAS_SIZES:
+            if sizes is not None:
                 size = tl.load(sizes + columns, mask=inside, other=0.0).to(tl.float32) * present
             others = (whole - size.to(tl.float64)).to(tl.float32)
             total = tl.where(n_here > 1.0, present / tl.maximum(n_here, 1.0), 0.0)
@@ -220,18 +202,18 @@ def _weigh(
 @triton.jit
 def tile_of(
     logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, stride,
-    C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, HAS_MATRIX: tl.constexpr,
+    C: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
     """Return scores of some rows and columns, and their weights as negatives without the column's factor."""
     code = tl.load(codes + rows, mask=rows < n, other=-1)
     counts = code != -1
     y = tl.maximum(code, 0)
     u = tl.where(counts, 1.0, 0.0)
-    if HAS_WEIGHT:
+    if weight is not None:
         u = tl.load(weight + rows, mask=counts, other=0.0).to(tl.float32)
     u = tl.where(code == -2, float("nan"), u)
     row = u * tl.load(class_weights + C + y)
-    if HAS_WEIGHT:
+    if weight is not None:
         row = tl.where(u == 0.0, 0.0, row)
     inside = counts[:, None] & (columns < C)[None, :]
     x = tl.load(logits + rows.to(tl.int64)[:, None] * stride + columns[None, :], mask=inside, other=0.0)
@@ -241,9 +223,9 @@ def tile_of(
     f = score_of(x, peak[:, None], scale[:, None], ACTIVATION)
     negative = inside & (columns[None, :] != y[:, None])
     weights = tl.where(negative, row[:, None], 0.0)
-    if HAS_MATRIX:
+    if matrix is not None:
         weights *= tl.load(matrix + y.to(tl.int64)[:, None] * C + columns[None, :], mask=inside, other=0.0)
-    return x, f, weights, inside, y, u, counts
+    return x, f, weights, y, u, counts
 
 
 @triton.jit
@@ -254,23 +236,31 @@ def share_of(totals, log_loss):
 
 
 @triton.jit
+def store_value(out, totals, log_loss):
+    """Store the risk plus the log-loss."""
+    risk = tl.load(totals, cache_modifier=".cg")
+    lost = tl.load(totals + 1, cache_modifier=".cg")
+    tl.store(out, (risk + share_of(totals, log_loss) * lost).to(tl.float32))
+
+
+@triton.jit
 def write(
     out, ratios, row_stats, row_sums, own_slope, totals, g, x, f, rows, columns, y, u, counts, factor,
-    log_loss, n, C: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr,
+    log_loss, n, C: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
     """Write the gradient in the logits of some rows and columns; ``g`` are the slopes in their scores as negatives."""
     is_own = columns[None, :] == y[:, None]
     g = tl.where(is_own, tl.load(own_slope + rows, mask=counts, other=0.0)[:, None], g)
-    if ACTIVATION == SOFTMAX:
+    if ACTIVATION == "softmax":
         g = f * (g - tl.load(row_sums + rows, mask=counts, other=0.0)[:, None])
-    elif ACTIVATION == SIGMOID:
+    elif ACTIVATION == "sigmoid":
         g = f * (1.0 - f) * g
-    if LOG:
+    if ratios is not None:
         inverse = tl.load(row_stats + 2 * n + rows, mask=counts, other=0.0)
         share = u * share_of(totals, log_loss).to(tl.float32)
         share = tl.where(share == 0.0, 0.0, share)
         r = tl.load(ratios + columns, mask=columns < C, other=0.0)
-        if ACTIVATION == SOFTMAX:
+        if ACTIVATION == "softmax":
             scale = tl.load(row_stats + n + rows, mask=counts, other=1.0)
             shifted = f * (share * inverse / scale)[:, None]
         else:

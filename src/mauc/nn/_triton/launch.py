@@ -12,28 +12,6 @@ from torch import Tensor
 
 from mauc.nn._loss.batch import Batch, Loss, weigh
 
-__all__ = [
-    "ACTIVATIONS",
-    "PAIRS",
-    "Parts",
-    "Tiling",
-    "aligned",
-    "allocate",
-    "has_triton",
-    "ignored_class",
-    "normalised_pairs",
-    "numbers_on_device",
-    "on_device",
-    "optional_tensors",
-    "processors_of",
-    "programs_at_once",
-    "row_contiguous",
-    "runs_kernels",
-    "views",
-]
-
-ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
-PAIRS = {"ovo": 0, "ova": 1, "matrix": 2}
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 Parts = dict[str, tuple[int, torch.dtype]]
 """Vectors by name: length and dtype of each."""
@@ -89,13 +67,8 @@ class Tiling(NamedTuple):
 
     @property
     def options(self) -> dict[str, int]:
-        """The compile-time arguments of a launch."""
-        return {
-            "COLUMNS": self.columns,
-            "ROWS": self.rows,
-            "num_warps": self.warps,
-            "maxnreg": self.registers,
-        }
+        """Return the compile-time arguments of a launch."""
+        return {"COLUMNS": self.columns, "ROWS": self.rows, "num_warps": self.warps, "maxnreg": self.registers}
 
     def grid(self, n: int, c: int, processors: int) -> tuple[int, int]:
         across, down = -(-c // self.columns), -(-n // self.rows)
@@ -112,23 +85,25 @@ def row_contiguous(logits: Tensor) -> Tensor:
     return logits if logits.stride(1) == 1 else logits.contiguous()
 
 
-def optional_tensors(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """Return weight, sizes and ratios, with the logits as placeholder for None: a kernel needs some pointer."""
-    some, ratios = batch.logits, batch.ratios
-    if ratios is not None and ratios.dtype != torch.float32:
-        ratios = ratios.to(torch.float32)
-    weight = some if batch.weight is None else batch.weight.detach().contiguous()
-    sizes = some if batch.sizes is None else batch.sizes.contiguous()
-    return weight, sizes, some if ratios is None else ratios.contiguous()
+def optional_tensors(batch: Batch) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """Return weight, sizes and ratios as kernels read them; Triton compiles another kernel for None."""
+    weight, sizes, ratios = batch.weight, batch.sizes, batch.ratios
+    if weight is not None:
+        weight = weight.detach().contiguous()
+    if sizes is not None:
+        sizes = sizes.contiguous()
+    if ratios is not None:
+        ratios = ratios.to(torch.float32).contiguous()
+    return weight, sizes, ratios
 
 
-def normalised_pairs(batch: Batch, loss: Loss) -> Tensor:
-    """Return the ``(C, C)`` pair weights of present classes, ``[j, i]`` for column i; without any, a placeholder."""
+def normalised_pairs(batch: Batch, loss: Loss) -> Tensor | None:
+    """Return the ``(C, C)`` pair weights of present classes, ``[j, i]`` for column i."""
     if batch.matrix is None:
-        return batch.logits
+        return None
     target, n_classes = batch.target, batch.logits.shape[1]
     valid = (target != loss.ignore_index) & (target >= 0) & (target < n_classes)
-    weights = weigh(target, n_classes, weight=batch.weight, valid=valid, pairs=batch.matrix, class_counts=None)
+    weights = weigh(target, n_classes, batch.matrix, batch.weight, valid)
     assert weights.matrix is not None
     return weights.matrix.to(torch.float32)
 
@@ -147,10 +122,8 @@ def numbers_on_device(numbers: Any, device: torch.device) -> Tensor:
 def allocate(device: torch.device, zeros: Parts, others: Parts) -> tuple[tuple[Tensor, Tensor], SimpleNamespace]:
     """Allocate the vectors of a call in two pieces of memory, of which the first is 0; return both and the vectors."""
     n_zeros, n_others = (sum(_padded(*part) for part in parts.values()) for parts in (zeros, others))
-    memory = (
-        torch.zeros(n_zeros, dtype=torch.uint8, device=device),
-        torch.empty(n_others, dtype=torch.uint8, device=device),
-    )
+    kind: dict[str, Any] = {"dtype": torch.uint8, "device": device}
+    memory = torch.zeros(n_zeros, **kind), torch.empty(n_others, **kind)
     return memory, views(memory, zeros, others)
 
 

@@ -1,22 +1,19 @@
 # mypy: ignore-errors
 # ruff: noqa: RUF005, RUF059 — Triton compiles neither * in tuples nor names that change their kind
-r"""Pieces of polynomials, the hinge family: three reads of the logits, on the device from end to end.
+r"""Pieces of polynomials, the hinge family: three reads of the logits, without waiting for the device.
 
 The loss is a sum of truncated powers (:class:`mauc.nn._loss.forms.Truncated`). For each end b, a negative q meets the
-positives below ``q + b``: a run at the start of its column's sorted positives. Its loss and slope are polynomials in q,
-whose coefficients are sums over the run: one row of a table for each place in the order. Nothing waits for the device:
+positives below ``q + b``: a run at the start of its column's sorted positives. Its loss and slope are polynomials in
+the distance from the run's last positive. All terms of a run then have one sign, so that float32 is enough. The
+coefficients are sums over the run: one row of a table for each place in the order.
 
 - ``first_pass`` reads the logits: each row's peak and sums, its own score, the class weights;
-- the N own scores are sorted within their classes (``group`` and ``rank_in_class``, or a sort), and ``tabulate`` makes
-  the table, and for each positive the largest score that does not meet it: later searches are among these bounds;
+- ``tabulate`` makes the table of the sorted own scores, and the bound of each positive, the largest score that does not
+  meet it;
 - ``columns_of`` reads the logits again: it searches each score, as a negative, among the bounds of its column, which
   gives the value, and adds its contribution to the slopes of the positives at the position where its run ends;
 - ``collect`` computes the slopes of the positives from these, as sums over later places;
 - ``gradient_of`` reads the logits a third time, searches again, which is cheaper than storing, and writes.
-
-The table is float64 where a small sum is a difference of large ones. If distances are counted from the run's last
-positive ("anchored"), all terms of a run have one sign, and the work on all scores is float32. For the hinge itself a
-sum of lines is a line, and the table holds its slope and root.
 """
 
 from typing import NamedTuple
@@ -28,9 +25,8 @@ from torch import Tensor
 
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.forms import Truncated, closed_form, truncated_powers
-from mauc.nn._triton.first_pass import IDENTITY, SOFTMAX, first_read, first_vectors, score_of, share_of, tile_of, write
+from mauc.nn._triton.first_pass import first_read, first_vectors, score_of, store_value, tile_of, write
 from mauc.nn._triton.launch import (
-    ACTIVATIONS,
     Parts,
     Tiling,
     aligned,
@@ -43,38 +39,22 @@ from mauc.nn._triton.launch import (
     row_contiguous,
     views,
 )
-from mauc.surrogates import Surrogate
-
-__all__ = ["RankedKernels", "cache_numbers", "recipe_for"]
 
 
 def recipe_for(batch: Batch, loss: Loss) -> "RankedKernels | None":
     """Return these kernels if they compute the loss; a closed form has other kernels, or is more exact in torch."""
-    if loss.activation not in ACTIVATIONS or closed_form(loss.surrogate, bounded=loss.bounded) is not None:
+    if loss.activation == "log_odds" or closed_form(loss.surrogate, bounded=loss.bounded) is not None:
         return None
     form = truncated_powers(loss.surrogate, bounded=loss.bounded)
     return None if form is None else RankedKernels(form)
 
 
-def cache_numbers(surrogate: Surrogate, device: torch.device) -> None:
-    """Copy the numbers of a surrogate to the device and cache them there."""
-    for bounded in (True, False):
-        form = truncated_powers(surrogate, bounded=bounded)
-        if form is not None:
-            numbers_on_device(form.numbers, device)
-
-
 def _tilings(form: Truncated, logits: Tensor, short_search: bool) -> tuple[Tiling, Tiling]:
     """Return the tilings of the second and third read: one warp, as wide as its registers hold; measured."""
-    whole = aligned(logits)
-    if form.linear:
-        return Tiling(32, 8 if short_search else 16, 1, 128) if whole else Tiling(32, 8, 1, 96), Tiling(32, 16, 1, 128)
-    if form.anchored and len(form.ends) == 1:
+    if len(form.ends) == 1:
         return Tiling(32, 8, 1, 128), Tiling(32, 16, 1, 128)
-    if form.anchored:
-        first = Tiling(32, 4 if short_search else 8, 1, 128) if whole else Tiling(32, 4, 1, 96)
-        return first, Tiling(32, 16, 1, 168 if short_search else 128)
-    return (Tiling(32, 4, 1, 128), Tiling(32, 16, 1, 128)) if whole else (Tiling(32, 8, 1, 168), Tiling(32, 8, 1, 96))
+    first = Tiling(32, 4 if short_search else 8, 1, 128) if aligned(logits) else Tiling(32, 4, 1, 96)
+    return first, Tiling(32, 16, 1, 168 if short_search else 128)
 
 
 def _short_search(logits: Tensor, loss: Loss, positives: int = 8) -> bool:
@@ -84,22 +64,6 @@ def _short_search(logits: Tensor, loss: Loss, positives: int = 8) -> bool:
     class on average a search has two steps anyway, and the hint costs more than it saves.
     """
     return loss.activation == "softmax" and len(logits) >= positives * logits.shape[1]
-
-
-def sort_positives(batch: Batch, at, many: int = 1 << 16) -> Tensor:
-    """Return the ``(N,)`` samples in the order of their keys, by class and then by own score.
-
-    Up to ``many`` samples each is compared with those of its class. With more, where one class may have all, a sort
-    is faster.
-    """
-    n, c = batch.logits.shape
-    if n > many:
-        return torch.sort(at.keys).indices
-    group[(-(-n // 128),)](at.keys, at.start, at.taken, at.grouped, at.samples, n, C=c, BLOCK=128, num_warps=4)
-    rank_in_class[(-(-n // 16),)](
-        at.grouped, at.samples, at.class_counts, at.start, at.order, C=c, BLOCK=16, ALL=256, num_warps=4
-    )
-    return at.order
 
 
 def _block(n: int, c: int) -> dict[str, int]:
@@ -124,11 +88,10 @@ class RankedKernels(NamedTuple):
         tiling = _tilings(form, logits, _short_search(logits, loss))[0]
         with on_device(logits):
             first_read(batch, loss, at, at.class_sums)
-            order = sort_positives(batch, at)
+            order = torch.sort(at.keys).indices  # by class, then by own score
             tabulate[(c,)](
                 order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, at.bounds, at.table,
-                numbers, n, C=c, PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers, ANCHORED=form.anchored,
-                LINEAR=form.linear, BOUNDED=loss.bounded, WIDTH=form.width, HAS_WEIGHT=batch.weight is not None,
+                numbers, n, C=c, PIECES=len(form.ends), DEGREE=form.degree, WIDTH=form.width,
                 **_block(n, c),
             )  # fmt: skip
             columns_of[tiling.grid(n, c, processors_of(device))](
@@ -140,9 +103,8 @@ class RankedKernels(NamedTuple):
             if wants_gradient:
                 collect[(c,)](
                     order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, numbers,
-                    at.received, at.row_sums, at.own_slope, n, C=c, ACTIVATION=ACTIVATIONS[loss.activation],
-                    HAS_WEIGHT=batch.weight is not None, PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers,
-                    ANCHORED=form.anchored, **_block(n, c),
+                    at.received, at.row_sums, at.own_slope, n, C=c, ACTIVATION=loss.activation,
+                    PIECES=len(form.ends), DEGREE=form.degree, **_block(n, c),
                 )  # fmt: skip
         return value, memory
 
@@ -158,7 +120,7 @@ class RankedKernels(NamedTuple):
         with on_device(logits):
             gradient_of[tiling.grid(n, c, processors_of(device))](
                 logits, at.codes, weight, normalised_pairs(batch, loss), ratios, at.rows, at.class_counts, at.start,
-                at.class_weights, at.centre, at.bounds, at.table, numbers, at.row_sums, at.own_slope, at.totals,
+                at.class_weights, at.bounds, at.table, numbers, at.row_sums, at.own_slope, at.totals,
                 upstream, out, loss.log_loss, n, **self._constants(batch, loss), **tiling.options,
             )  # fmt: skip
         return out
@@ -168,29 +130,21 @@ class RankedKernels(NamedTuple):
         return {
             "C": batch.logits.shape[1],
             "STRIDE": batch.logits.stride(0),
-            "ACTIVATION": ACTIVATIONS[loss.activation],
-            "LOG": loss.log_loss > 0,
-            "HAS_WEIGHT": batch.weight is not None,
-            "HAS_MATRIX": batch.matrix is not None,
+            "ACTIVATION": loss.activation,
             "PIECES": len(form.ends),
             "DEGREE": form.degree,
-            "ANCHORED": form.anchored,
-            "LINEAR": form.linear,
             "WIDTH": form.width,
             "SHORT_SEARCH": _short_search(batch.logits, loss),
         }
 
     def _parts(self, n: int, c: int) -> tuple[Parts, Parts]:
-        form, places, whole, real = self.form, len(self.form.ends) * (n + c), torch.int32, torch.float32
+        form, places = self.form, len(self.form.ends) * (n + c)
         zeros, others = first_vectors(n, c)
-        zeros |= {"received": (places * form.degree, torch.float64), "taken": (c, whole)}
+        zeros |= {"received": (places * form.degree, torch.float64)}
         others |= {
-            "table": (places * form.width, real if form.anchored else torch.float64),
-            "grouped": (n, torch.int64),
-            "order": (n, torch.int64),
-            "samples": (n, whole),
-            "centre": (c, real),
-            "bounds": (places, real),
+            "table": (places * form.width, torch.float32),
+            "centre": (c, torch.float32),
+            "bounds": (places, torch.float32),
         }
         return zeros, others
 
@@ -199,48 +153,6 @@ class RankedKernels(NamedTuple):
 def binomial(n: tl.constexpr, k: tl.constexpr):
     value: tl.constexpr = 1 if k == 0 or k == n else n if k == 1 or k == n - 1 else n * (n - 1) // 2 if k == 2 else 10
     return value
-
-
-@triton.jit
-def _class_of(key):
-    """Return the class from a key, above the 32 signed bits of the score."""
-    return ((key + 0x80000000) >> 32).to(tl.int32)
-
-
-@triton.jit
-def group(keys, start, taken, grouped, samples, n, C: tl.constexpr, BLOCK: tl.constexpr):
-    """Store keys and numbers of the samples class by class, in any order within a class; leave out ignored samples."""
-    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    key = tl.load(keys + here, mask=here < n, other=0)
-    y = _class_of(key)
-    counts = (here < n) & (y < C)
-    place = tl.load(start + y, mask=counts, other=0)
-    place += tl.atomic_add(taken + y, tl.full((BLOCK,), 1, tl.int32), mask=counts, sem="relaxed")
-    tl.store(grouped + place, key, mask=counts)
-    tl.store(samples + place, here, mask=counts)
-
-
-@triton.jit
-def rank_in_class(
-    grouped, samples, class_counts, start, order, C: tl.constexpr, BLOCK: tl.constexpr, ALL: tl.constexpr
-):
-    """Order the samples by their keys, comparing each with those of the classes in its block."""
-    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = here < tl.load(start + C - 1) + tl.load(class_counts + C - 1)
-    mine = tl.load(grouped + here, mask=inside, other=0)
-    y = _class_of(mine)
-    last = tl.max(y, axis=0)
-    first = tl.min(tl.where(inside, y, last), axis=0)
-    begin = tl.load(start + first)
-    end = tl.load(start + last) + tl.load(class_counts + last)
-    before = tl.zeros((BLOCK,), tl.int32)
-    for some in range(begin, end, ALL):
-        there = some + tl.arange(0, ALL)
-        theirs = tl.load(grouped + there, mask=there < end, other=0x7FFFFFFFFFFFFFFF)
-        earlier = (theirs[None, :] == mine[:, None]) & (there[None, :] < here[:, None])
-        before += tl.sum(((theirs[None, :] < mine[:, None]) | earlier).to(tl.int32), axis=1)
-    sample = tl.load(samples + here, mask=inside, other=0)
-    tl.store(order + begin + before, sample.to(tl.int64), mask=inside)
 
 
 @triton.jit
@@ -264,17 +176,15 @@ def _downward(exact):
 @triton.jit
 def tabulate(
     order, weight, row_stats, class_counts, start, class_weights, centre, bounds, table, form, n,
-    C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, POWERS: tl.constexpr, ANCHORED: tl.constexpr,
-    LINEAR: tl.constexpr, BOUNDED: tl.constexpr, WIDTH: tl.constexpr, HAS_WEIGHT: tl.constexpr, BLOCK: tl.constexpr,
+    C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
+    WIDTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Make the bounds and the table of one class.
 
     A class has one place more than positives, the first one for negatives that meet none.
     ``bounds``, ``(PIECES, N + C)``: the largest score that does not meet the positive in this piece, ascending.
     ``table``, ``(PIECES, N + C, WIDTH)``: coefficients of the sum over the run in powers of the negative's distance,
-    times the column's weight. ``ANCHORED``: the distance from the run's last positive, whose score comes first; all
-    terms have one sign then, and nothing cancels in float32. ``LINEAR``: slope and root of a sum of lines. Else the
-    distance from the middle of the class, in float64.
+    times the column's weight. The distance is that from the run's last positive, whose score comes first.
     """
     c = tl.program_id(0)
     count = tl.load(class_counts + c)
@@ -284,9 +194,6 @@ def tabulate(
     if count > 0:
         middle = tl.load(row_stats + 3 * n + tl.load(order + begin + count // 2))
     tl.store(centre + c, middle)
-    origin = middle.to(tl.float64)
-    if BOUNDED:
-        origin = tl.zeros((), tl.float64)
     size: tl.constexpr = DEGREE + 1
     so_far = ()
     for _ in tl.static_range(size):
@@ -301,7 +208,7 @@ def tabulate(
         sample = tl.load(order + begin + rank, mask=inside, other=0)
         p = tl.load(row_stats + 3 * n + sample, mask=inside, other=0.0)
         term = inside.to(tl.float64)
-        if HAS_WEIGHT:
+        if weight is not None:
             term = tl.load(weight + sample, mask=inside, other=0.0).to(tl.float64)
         term *= unit
         distance = p.to(tl.float64) - middle
@@ -317,36 +224,20 @@ def tabulate(
             place = piece * (n + C) + begin + c + 1 + rank
             tl.store(bounds + place, _downward(p.to(tl.float64) - end), mask=inside)
             at = table + place.to(tl.int64) * WIDTH
-            if LINEAR:
-                steep = tl.load(numbers + 2)
-                mean = tl.where(running[0] == 0.0, 0.0, running[1] / running[0])
-                root = mean + (middle.to(tl.float64) - origin) - end - tl.load(numbers + 1) / steep
-                tl.store(at, (steep * running[0]).to(tl.float32), mask=inside)
-                tl.store(at + 1, root.to(tl.float32), mask=inside)
-            else:
-                # Distances from the anchor, or from the middle, which are those of q + end.
-                z = distance
-                if not ANCHORED:
-                    z = tl.zeros((BLOCK,), tl.float64)
-                else:
-                    tl.store(at, p, mask=inside)
-                for i in tl.static_range(size):
-                    power = tl.zeros((BLOCK,), tl.float64)
-                    for k in tl.static_range(i, size):
-                        if (POWERS >> k) % 2 == 1:
-                            power += tl.load(numbers + 1 + k) * binomial(k, i) * _power_sum(running, z, k - i)
-                    if ANCHORED:
-                        tl.store(at + 1 + i, power.to(tl.float32), mask=inside)
-                    else:
-                        tl.store(at + i, power, mask=inside)
+            tl.store(at, p, mask=inside)
+            for i in tl.static_range(size):
+                power = tl.zeros((BLOCK,), tl.float64)
+                for k in tl.static_range(i, size):
+                    power += tl.load(numbers + 1 + k) * binomial(k, i) * _power_sum(running, distance, k - i)
+                tl.store(at + 1 + i, power.to(tl.float32), mask=inside)
         so_far = sums
 
 
 @triton.jit
 def collect(
     order, weight, row_stats, class_counts, start, class_weights, centre, form, received, row_sums, own_slope, n,
-    C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
-    POWERS: tl.constexpr, ANCHORED: tl.constexpr, BLOCK: tl.constexpr,
+    C: tl.constexpr, ACTIVATION: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Compute the slope in each positive of one class from all that was received at later places."""
     c = tl.program_id(0)
@@ -375,28 +266,25 @@ def collect(
             for j in tl.static_range(DEGREE):
                 arrived = arrived + (tl.load(at + j, mask=inside, other=0.0),)
             for j in tl.static_range(DEGREE):
-                came = arrived[j]
-                if ANCHORED:
-                    # From powers of the distance from the anchor, which is this positive, to those from the centre.
-                    came = arrived[0]
-                    for i in tl.static_range(1, j + 1):
-                        came = came * w + binomial(j, i) * arrived[i]
+                # From powers of the distance from the anchor, which is this positive, to those from the centre.
+                came = arrived[0]
+                for i in tl.static_range(1, j + 1):
+                    came = came * w + binomial(j, i) * arrived[i]
                 later = later + (so_far[piece * DEGREE + j] + tl.cumsum(came, axis=0, reverse=True),)
                 now = now + (so_far[piece * DEGREE + j] + tl.sum(came, axis=0),)
             for k in tl.static_range(1, DEGREE + 1):
-                if (POWERS >> k) % 2 == 1:
-                    # Σ_n ω (z − w)^(k−1), by Horner's rule in −w.
-                    power = later[0]
-                    for j in tl.static_range(1, k):
-                        power = later[j] * binomial(k - 1, j) - w * power
-                    slope -= k * tl.load(form + piece * size + 1 + k) * power
+                # Σ_n ω (z − w)^(k−1), by Horner's rule in −w.
+                power = later[0]
+                for j in tl.static_range(1, k):
+                    power = later[j] * binomial(k - 1, j) - w * power
+                slope -= k * tl.load(form + piece * size + 1 + k) * power
         so_far = now
         unit = inverse * of_column
-        if HAS_WEIGHT:
+        if weight is not None:
             unit *= tl.load(weight + sample, mask=inside, other=0.0).to(tl.float32)
         own = unit * slope.to(tl.float32)
         tl.store(own_slope + sample, own, mask=inside)
-        if ACTIVATION == SOFTMAX:
+        if ACTIVATION == "softmax":
             before = tl.load(row_sums + sample, mask=inside, other=0.0)
             tl.store(row_sums + sample, before + p * own, mask=inside)
 
@@ -463,75 +351,26 @@ def _both(at):
 
 
 @triton.jit
-def _numbers(at, COUNT: tl.constexpr, ANCHORED: tl.constexpr):
-    """Load the first numbers at a place of the table."""
-    numbers = ()
-    if ANCHORED:
-        for pair in tl.static_range((COUNT + 1) // 2):
-            numbers = numbers + _both(at + 2 * pair)
-    else:
-        for k in tl.static_range(COUNT):
-            numbers = numbers + (tl.load(at + k),)
-    return numbers
-
-
-@triton.jit
-def _distance(f, anchor, form, piece: tl.constexpr, middle, DEGREE: tl.constexpr, ANCHORED: tl.constexpr):
-    """Return the distance of negative plus end from the run's last positive, or from the middle of the class."""
-    end = tl.load(form + piece * (DEGREE + 2))
-    if ANCHORED:
-        return (f - anchor) + end.to(tl.float32)
-    else:
-        return f.to(tl.float64) + (end - middle.to(tl.float64))
-
-
-@triton.jit
-def _loss_and_slope(
-    f, near, at, form, piece: tl.constexpr, middle,
-    DEGREE: tl.constexpr, ANCHORED: tl.constexpr, LINEAR: tl.constexpr,
-):  # fmt: skip
+def _loss_and_slope(f, at, form, piece: tl.constexpr, DEGREE: tl.constexpr):
     """Return sum and slope, in the negative, of one piece over the positives of its run; and its distance."""
-    if LINEAR:
-        steep, root = _both(at)
-        return steep * (near - root), steep, near
-    else:
-        first: tl.constexpr = 1 if ANCHORED else 0
-        numbers = _numbers(at, first + DEGREE + 1, ANCHORED)
-        z = _distance(f, numbers[0], form, piece, middle, DEGREE, ANCHORED)
-        total = numbers[first + DEGREE]
-        slope = tl.zeros_like(total)
-        for back in tl.static_range(1, DEGREE + 1):
-            slope = slope * z + total
-            total = total * z + numbers[first + DEGREE - back]
-        return total, slope, z
-
-
-@triton.jit
-def _slope(
-    f, at, form, piece: tl.constexpr, middle,
-    DEGREE: tl.constexpr, ANCHORED: tl.constexpr, LINEAR: tl.constexpr,
-):  # fmt: skip
-    if LINEAR:
-        return tl.load(at)
-    else:
-        first: tl.constexpr = 1 if ANCHORED else 0
-        numbers = _numbers(at, first + DEGREE + 1, ANCHORED)
-        slope = DEGREE * numbers[first + DEGREE]
-        if DEGREE > 1:
-            z = _distance(f, numbers[0], form, piece, middle, DEGREE, ANCHORED)
-            for back in tl.static_range(1, DEGREE):
-                slope = slope * z + (DEGREE - back) * numbers[first + DEGREE - back]
-        return slope
+    numbers = ()
+    for pair in tl.static_range((DEGREE + 3) // 2):
+        numbers = numbers + _both(at + 2 * pair)
+    z = (f - numbers[0]) + tl.load(form + piece * (DEGREE + 2)).to(tl.float32)
+    total = numbers[DEGREE + 1]
+    slope = tl.zeros_like(total)
+    for back in tl.static_range(1, DEGREE + 1):
+        slope = slope * z + total
+        total = total * z + numbers[DEGREE + 1 - back]
+    return total, slope, z
 
 
 @triton.jit
 def columns_of(
     logits, codes, weight, matrix, row_stats, class_counts, start, class_weights, centre, bounds, table, form, received,
     row_sums, totals, finished, out, log_loss, n,
-    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, HAS_WEIGHT: tl.constexpr,
-    HAS_MATRIX: tl.constexpr, GRADIENT: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
-    ANCHORED: tl.constexpr, LINEAR: tl.constexpr, WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr,
-    COLUMNS: tl.constexpr, ROWS: tl.constexpr,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, GRADIENT: tl.constexpr, PIECES: tl.constexpr,
+    DEGREE: tl.constexpr, WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Compute the value, what the positives receive from the negatives, and each row's sum of score times slope.
 
@@ -543,12 +382,11 @@ def columns_of(
     begin += tl.where(exists, columns, 0)[None, :]  # one place more for each class before
     end = begin + tl.load(class_counts + columns, mask=exists, other=0)[None, :]
     middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
-    shape: tl.constexpr = (ROWS, COLUMNS)
     risk = tl.zeros((ROWS,), tl.float32)
     # Most negatives of a column end at one place: their contributions are summed in registers, those of the others are
     # added where they end. The place is that of score 0, near most softmax scores, or of the first row's score.
     some_score = tl.zeros((1, COLUMNS), tl.float32)
-    if ACTIVATION != SOFTMAX:
+    if ACTIVATION != "softmax":
         some_row = logits + (tl.program_id(1) * ROWS).to(tl.int64) * STRIDE
         some_score = tl.load(some_row + columns, mask=exists, other=0.0).to(tl.float32)[None, :]
         some_score = score_of(some_score, 0.0, 1.0, ACTIVATION)
@@ -557,15 +395,14 @@ def columns_of(
     for piece in tl.static_range(PIECES):
         hints = hints + (_hint_for(bounds + piece * (n + C), begin, end, some_score, SHORT_SEARCH),)
         for _ in tl.static_range(DEGREE):
-            gathered = gathered + (tl.zeros(shape, tl.float32),)
+            gathered = gathered + (tl.zeros((ROWS, COLUMNS), tl.float32),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
-        x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
-            C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
-        )  # fmt: skip
+        x, f, weights, y, u, counts = tile_of(
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE, C, ACTIVATION
+        )
         near = f
-        if ACTIVATION == IDENTITY:
+        if ACTIVATION == "identity":
             near = f - middle
         now_gathered = ()
         loss = 0.0
@@ -573,14 +410,14 @@ def columns_of(
         for piece in tl.static_range(PIECES):
             place = _place_of(bounds + piece * (n + C), hints[piece], end, f, weights, SHORT_SEARCH)
             at = table + (piece * (n + C) + place) * WIDTH
-            total, slope, z = _loss_and_slope(f, near, at, form, piece, middle, DEGREE, ANCHORED, LINEAR)
+            total, slope, z = _loss_and_slope(f, at, form, piece, DEGREE)
             loss = total if piece == 0 else loss + total
             steepness = slope if piece == 0 else steepness + slope
             if GRADIENT:
                 common = place == hints[piece][0]
                 term = tl.where(common, weights, 0.0)
                 known = near
-                if ACTIVATION == IDENTITY:
+                if ACTIVATION == "identity":
                     known = tl.where(weights == 0.0, 0.0, near)
                 for j in tl.static_range(DEGREE):
                     now_gathered = now_gathered + (gathered[piece * DEGREE + j] + term,)
@@ -596,13 +433,13 @@ def columns_of(
                             handed *= z.to(tl.float64)
         if GRADIENT:
             gathered = now_gathered
-        lost = weights * loss.to(tl.float32)
-        if ACTIVATION == IDENTITY:
+        lost = weights * loss
+        if ACTIVATION == "identity":
             # A score of weight 0 adds 0, even if its loss overflows; but NaN stays NaN.
             lost = tl.where((weights == 0.0) & (f == f), 0.0, lost)
         risk += tl.sum(lost, axis=1)
-        if GRADIENT and ACTIVATION == SOFTMAX:
-            pull = f * (weights * steepness.to(tl.float32))
+        if GRADIENT and ACTIVATION == "softmax":
+            pull = f * (weights * steepness)
             tl.atomic_add(row_sums + rows, tl.sum(pull, axis=1), mask=counts, sem="relaxed")
     if GRADIENT:
         for piece in tl.static_range(PIECES):
@@ -610,11 +447,8 @@ def columns_of(
             here = received + (piece * (n + C) + place).to(tl.int64) * DEGREE
             # From powers of the score to powers of the distance.
             shift = tl.load(form + piece * (DEGREE + 2)) + tl.zeros((1, COLUMNS), tl.float64)
-            if ANCHORED and DEGREE > 1:
-                shift -= tl.load(table + place.to(tl.int64) * WIDTH).to(tl.float64)
-            else:
-                shift -= middle.to(tl.float64)
-            if ACTIVATION == IDENTITY:
+            shift -= tl.load(table + place.to(tl.int64) * WIDTH).to(tl.float64)
+            if ACTIVATION == "identity":
                 shift += middle.to(tl.float64)
             powers = ()
             for j in tl.static_range(DEGREE):
@@ -627,18 +461,14 @@ def columns_of(
     tl.debug_barrier()
     programs = tl.num_programs(0) * tl.num_programs(1)
     if tl.atomic_add(finished, 1, sem="acq_rel", scope="gpu") == programs - 1:
-        whole = tl.load(totals, cache_modifier=".cg")
-        if LOG:
-            whole += share_of(totals, log_loss) * tl.load(totals + 1, cache_modifier=".cg")
-        tl.store(out, whole.to(tl.float32).to(out.dtype.element_ty))
+        store_value(out, totals, log_loss)
 
 
 @triton.jit
 def gradient_of(
-    logits, codes, weight, matrix, ratios, row_stats, class_counts, start, class_weights, centre, bounds, table, form,
+    logits, codes, weight, matrix, ratios, row_stats, class_counts, start, class_weights, bounds, table, form,
     row_sums, own_slope, totals, upstream, out, log_loss, n,
-    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, HAS_WEIGHT: tl.constexpr,
-    HAS_MATRIX: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, ANCHORED: tl.constexpr, LINEAR: tl.constexpr,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
     WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Read the logits a third time, and write the gradient."""
@@ -647,7 +477,6 @@ def gradient_of(
     begin = tl.load(start + columns, mask=exists, other=0)[None, :]
     begin += tl.where(exists, columns, 0)[None, :]  # one place more for each class before
     end = begin + tl.load(class_counts + columns, mask=exists, other=0)[None, :]
-    middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
     hints = ()
     for piece in tl.static_range(PIECES):
         nothing = tl.zeros((1, COLUMNS), tl.float32)
@@ -655,20 +484,19 @@ def gradient_of(
     factor = tl.load(upstream).to(tl.float32)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
-        x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
-            C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
-        )  # fmt: skip
+        x, f, weights, y, u, counts = tile_of(
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE, C, ACTIVATION
+        )
         steepness = 0.0
         for piece in tl.static_range(PIECES):
             place = _place_of(bounds + piece * (n + C), hints[piece], end, f, weights, SHORT_SEARCH)
             at = table + (piece * (n + C) + place) * WIDTH
-            slope = _slope(f, at, form, piece, middle, DEGREE, ANCHORED, LINEAR)
+            _, slope, _ = _loss_and_slope(f, at, form, piece, DEGREE)
             steepness = slope if piece == 0 else steepness + slope
-        g = weights * steepness.to(tl.float32)
-        if ACTIVATION == IDENTITY:
+        g = weights * steepness
+        if ACTIVATION == "identity":
             g = tl.where(weights == 0.0, 0.0, g)
         write(
             out, ratios, row_stats, row_sums, own_slope, totals, g, x, f, rows, columns, y, u, counts, factor,
-            log_loss, n, C, ACTIVATION, LOG,
+            log_loss, n, C, ACTIVATION,
         )  # fmt: skip

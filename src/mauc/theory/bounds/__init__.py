@@ -6,8 +6,7 @@ From plain numbers: :func:`abstract` (Theorem 4), :func:`linear` (Theorem 7), :f
 
 from mauc.theory.bounds.estimator import for_estimator
 from mauc.theory.bounds.networks import NetworkNorms, conv_spectral_norm, network_norms
-from mauc.theory.bounds.theorems import Bound, abstract, cnn, dnn, linear
-from mauc.theory.rademacher import SurrogateConstants, surrogate_constants
+from mauc.theory.bounds.theorems import Bound, SurrogateConstants, abstract, cnn, dnn, linear, surrogate_constants
 
 __all__ = [
     "Bound",

@@ -20,8 +20,7 @@ from mauc.linear import MAUCClassifier
 from mauc.risk import SurrogateRisk
 from mauc.theory._checks import check_p
 from mauc.theory.bounds.networks import network_norms
-from mauc.theory.bounds.theorems import Bound, cnn, dnn, linear
-from mauc.theory.rademacher import surrogate_constants
+from mauc.theory.bounds.theorems import Bound, cnn, dnn, linear, surrogate_constants
 
 __all__ = ["for_estimator"]
 

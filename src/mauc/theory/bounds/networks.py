@@ -8,18 +8,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh_tridiagonal
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_whole, invalid
+from mauc._validation import check_whole, invalid
 
 if TYPE_CHECKING:
     from torch import nn
 
 __all__ = ["NetworkNorms", "conv_spectral_norm", "network_norms"]
-
-Sizes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -58,10 +55,12 @@ class NetworkNorms:
 class _Layer:
     weight: Floats
     bias: Floats | None
-    convolution: dict[str, Any] | None = None
-    """Settings of :func:`conv_spectral_norm`; None for a matrix."""
+    convolution: Any = None
+    """The convolution of torch; None for a matrix."""
+    input_size: tuple[int, ...] = ()
+    """Size of the images that it takes."""
     positions: int = 1
-    """Number of places of the output that share the bias."""
+    """Number of output positions that share the bias."""
 
     def norm(self, weight: Floats) -> float:
         """Return the spectral norm of the layer with other weights."""
@@ -69,7 +68,9 @@ class _Layer:
             return 0.0
         if self.convolution is None:
             return float(np.linalg.norm(weight, ord=2))
-        return conv_spectral_norm(weight, **self.convolution)
+        other = deepcopy(self.convolution)
+        other.weight.data = other.weight.new_tensor(weight)
+        return conv_spectral_norm(other, self.input_size)
 
     def length(self, bias: Floats | None) -> float:
         """Return the length of the vector that a bias adds to an output."""
@@ -183,7 +184,7 @@ def _layers(network: nn.Module, sample: Any) -> list[_Layer]:
             layers.append(_Layer(*_parameters(leaf)))
             before = leaf
         elif isinstance(leaf, convolutions):
-            layers.append(_convolution(leaf, tuple(x.shape[2:]), int(np.prod(out.shape[2:]))))
+            layers.append(_Layer(*_parameters(leaf), leaf, tuple(x.shape[2:]), int(np.prod(out.shape[2:]))))
             before = leaf
         elif isinstance(leaf, nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d) and before is not None:
             if leaf.running_mean is None:
@@ -225,36 +226,12 @@ def _neutral(leaf: nn.Module) -> bool:
     return isinstance(leaf, nn.ReLU | nn.Tanh | nn.Identity | nn.Flatten | dropout | average)
 
 
-def _convolution(leaf: Any, size: Sizes, positions: int) -> _Layer:
-    padding = leaf.padding
-    if padding == "same":
-        spans = [d * (k - 1) for d, k in zip(leaf.dilation, leaf.kernel_size, strict=True)]
-        if any(span % 2 for span in spans):
-            advice = "use an odd kernel, or pass the norms to bounds.cnn as numbers"
-            raise invalid("network", "must pad both sides alike", repr(leaf), advice)
-        padding = tuple(span // 2 for span in spans)
-    settings = {name: getattr(leaf, name) for name in ("stride", "padding_mode", "dilation", "groups")}
-    settings |= {"input_size": size, "padding": 0 if padding == "valid" else padding}
-    return _Layer(*_parameters(leaf), settings, positions)
-
-
-def conv_spectral_norm(
-    kernel: ArrayLike,
-    input_size: int | tuple[int, ...],
-    *,
-    stride: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0,
-    padding_mode: str = "zeros",
-    dilation: int | tuple[int, ...] = 1,
-    groups: int = 1,
-    steps: int = 300,
-) -> float:
+def conv_spectral_norm(layer: nn.Module, input_size: tuple[int, ...], *, steps: int = 300) -> float:
     r"""Return the largest singular value of a convolution as an operator from images to images, or slightly more.
 
-    With circular padding to the size of the input and stride 1 the Fourier transform makes it a matrix of channels for
-    each frequency, and the result is exact (Sedghi, Gupta and Long, 2019). Otherwise it runs q steps of Lanczos on
-    :math:`A^\top A` in torch, from a random start. Any such iteration approaches the norm from below. But its
-    largest Ritz value θ is rarely far below: for an input of n numbers (Kuczyński and Woźniakowski, 1992)
+    The function runs q steps of Lanczos on :math:`A^\top A`, from a random start. Any such iteration approaches the
+    norm from below, but its largest Ritz value θ is rarely far below: for an input of n numbers (Kuczyński and
+    Woźniakowski, 1992)
 
     .. math:: P\bigl(\theta < (1 - \varepsilon) \lVert A \rVert^2\bigr) \le 1.648 \sqrt n\,
         e^{-\sqrt\varepsilon (2 q - 1)} ,
@@ -264,91 +241,46 @@ def conv_spectral_norm(
 
     Parameters
     ----------
-    kernel : (channels out, channels in / groups, \*size) array
-        Weight of a convolution in one to three dimensions.
-    input_size : int or tuple of int
-        Size of the images.
-    stride, padding, padding_mode, dilation, groups
-        As in ``torch.nn.Conv2d``; ``padding_mode`` is ``"zeros"`` or ``"circular"``.
+    layer : torch.nn.Conv1d, Conv2d or Conv3d
+        The bias is ignored.
+    input_size : tuple of int
+        Size of the images, without channels.
     steps : int, default=300
         Steps of Lanczos, at least 20: the excess falls with the square of their number.
 
     Returns
     -------
     float
-        Time O(n c² (c + log n)) by Fourier, for n pixels and c channels; two convolutions a step else.
+        Time of two convolutions per step.
 
     Examples
     --------
+    >>> import torch
     >>> from mauc.theory.bounds import conv_spectral_norm
-    >>> round(conv_spectral_norm([[[1.0, 2.0, 1.0]]], 8, padding=1, padding_mode="circular"), 6)
+    >>> layer = torch.nn.Conv1d(1, 1, 3, padding=1, padding_mode="circular")
+    >>> layer.weight.data = torch.tensor([[[1.0, 2.0, 1.0]]])
+    >>> round(conv_spectral_norm(layer, (8,)), 2)
     4.0
     """
-    k = np.asarray(kernel, dtype=np.float64)
-    dim = k.ndim - 2
-    if not 1 <= dim <= 3 or k.size == 0 or not np.isfinite(k).all():
-        requirement = "must be finite, of shape (channels out, channels in, *size) with one to three sizes"
-        raise invalid("kernel", requirement, f"shape {k.shape}", "pass the weight of a convolution")
-    check_choice("padding_mode", padding_mode, ("zeros", "circular"))
-    size = _sizes("input_size", input_size, dim, least=1)
-    strides, pads = _sizes("stride", stride, dim, least=1), _sizes("padding", padding, dim, least=0)
-    dilations = _sizes("dilation", dilation, dim, least=1)
-    spans = tuple(d * (s - 1) for d, s in zip(dilations, k.shape[2:], strict=True))
-    if any(n + 2 * p <= span for n, p, span in zip(size, pads, spans, strict=True)):
-        came = f"{size} with padding {pads}"
-        requirement = f"must hold the kernel, which spans {tuple(s + 1 for s in spans)}"
-        raise invalid("input_size", requirement, came, "enlarge it")
-    same = all(2 * p == span for p, span in zip(pads, spans, strict=True))
-    if padding_mode == "circular" and same and set(strides) == {1} and groups == 1:
-        return _by_fourier(k, size, dilations)
-    return _by_lanczos(k, size, strides, pads, dilations, padding_mode, groups, check_whole("steps", steps, least=20))
-
-
-def _sizes(parameter: str, value: Any, dim: int, *, least: int) -> Sizes:
-    values = tuple(value) if np.ndim(value) else (value,) * dim
-    if len(values) != dim:
-        requirement = f"must be a whole number or {dim} of them"
-        raise invalid(parameter, requirement, repr(value), "pass one for each dimension of the images")
-    return tuple(check_whole(parameter, v, least=least) for v in values)
-
-
-def _by_fourier(kernel: Floats, size: Sizes, dilations: Sizes) -> float:
-    # Circular padding: an entry that reaches beyond the image is added at its place modulo the size.
-    wrapped = np.zeros((*kernel.shape[:2], *size))
-    for place in np.ndindex(*kernel.shape[2:]):
-        at = tuple((d * x) % n for d, x, n in zip(dilations, place, size, strict=True))
-        wrapped[(slice(None), slice(None), *at)] += kernel[(slice(None), slice(None), *place)]
-    channels = np.moveaxis(np.fft.fftn(wrapped, axes=tuple(range(2, kernel.ndim))), (0, 1), (-2, -1))
-    return float(np.linalg.norm(channels, ord=2, axis=(-2, -1)).max())
-
-
-def _by_lanczos(
-    kernel: Floats,
-    size: Sizes,
-    strides: Sizes,
-    pads: Sizes,
-    dilations: Sizes,
-    padding_mode: str,
-    groups: int,
-    steps: int,
-) -> float:
     import torch
-    from torch.nn import functional
+    from torch import nn
 
-    convolve = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}[kernel.ndim - 2]
-    weight = torch.as_tensor(kernel)
-    around = [p for pad in reversed(pads) for p in (pad, pad)]
-    mode = "constant" if padding_mode == "zeros" else "circular"
+    if not isinstance(layer, nn.Conv1d | nn.Conv2d | nn.Conv3d):
+        advice = "pass torch.nn.Conv1d, Conv2d or Conv3d"
+        raise invalid("layer", "must be a convolution", type(layer).__name__, advice)
+    check_whole("steps", steps, least=20)
+    convolve: Any = deepcopy(layer).cpu().double().requires_grad_(False)
+    convolve.bias = None
 
     def back_and_forth(x: torch.Tensor) -> torch.Tensor:
         x = x.detach().requires_grad_(True)
         with torch.enable_grad():
-            out = convolve(functional.pad(x, around, mode=mode), weight, None, strides, 0, dilations, groups)
+            out = convolve(x)
             # The adjoint of a linear map is the gradient of half its squared length.
             (back,) = torch.autograd.grad(out, x, out.detach())
         return back
 
-    shape = (1, kernel.shape[1] * groups, *size)
+    shape = (1, convolve.in_channels, *input_size)
     x = torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     x, before, beta = x / x.norm(), torch.zeros_like(x), 0.0
     diagonal: list[float] = []

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
+from mauc.surrogates import get_surrogate
 from mauc.theory._checks import check_class_counts, check_p
-from mauc.theory.imbalance import chi, xi
-from mauc.theory.rademacher import chaining, linear_bound
+from mauc.theory.imbalance import xi
+from mauc.theory.rademacher import chaining
 
-__all__ = ["Bound", "abstract", "assemble", "cnn", "dnn", "linear"]
+__all__ = ["Bound", "SurrogateConstants", "abstract", "assemble", "cnn", "dnn", "linear", "surrogate_constants"]
 
 C1 = 4.0
 C2 = 5.0 * float(np.sqrt(2.0))
@@ -75,6 +76,39 @@ class Bound:
         return "\n".join([*lines, f"  {self.note}"] if self.note else lines)
 
 
+@dataclass(frozen=True)
+class SurrogateConstants:
+    """Lipschitz constant and range of a surrogate, which every bound needs."""
+
+    lipschitz: float
+    """Largest ``|ℓ′|``: φ."""
+    bound: float
+    """Largest ``|ℓ|``: B."""
+
+
+def surrogate_constants(
+    surrogate: Any, *, radius: float = 1.0, alpha: float | None = None, **options: float
+) -> SurrogateConstants:
+    """Return the Lipschitz constant φ and the bound B of a surrogate on ``[−radius, radius]``.
+
+    Differences of softmax or sigmoid scores are in [−1, 1]. Both are the largest values at the ends, on a fine grid and
+    at the breakpoints: exact for convex surrogates, whose extremes are at the ends.
+
+    Examples
+    --------
+    >>> from mauc.theory.bounds import surrogate_constants
+    >>> surrogate_constants("squared", alpha=1.0)
+    SurrogateConstants(lipschitz=4.0, bound=4.0)
+    """
+    ell = get_surrogate(surrogate, alpha=alpha, **options)
+    radius = check_real("radius", radius, low=0)
+    edges = np.array([piece.low for piece in ell.pieces if -radius < piece.low < radius])
+    t = np.concatenate([np.linspace(-radius, radius, 4097), edges, np.nextafter(edges, -np.inf)])
+    # A steep surrogate on a wide range may exceed the largest float: then its bound is infinite.
+    with np.errstate(over="ignore"):
+        return SurrogateConstants(float(np.abs(ell.derivative(t)).max()), float(np.abs(ell.loss(t)).max()))
+
+
 def assemble(
     name: str,
     empirical_risk: float,
@@ -100,8 +134,6 @@ def abstract(
     *,
     bound: float = 1.0,
     delta: float = 0.05,
-    c1: float = C1,
-    c2: float = C2,
 ) -> Bound:
     r"""Return the bound for any class of models whose Rademacher complexity is known (Theorem 4).
 
@@ -117,16 +149,12 @@ def abstract(
     class_counts : (C,) array
         Number of training samples of each class.
     rademacher : float
-        Complexity of Definition 2 on the sample, :mod:`mauc.theory.rademacher`. The paper has it for every class of
-        models; ``docs/theory.md`` proves it where the columns of scores are independent. Where they share weights, pass
-        the sum of the columns' complexities, or of those of the two halves of the signs
-        (``rademacher.linear(..., split=True)``).
+        Complexity of Definition 2 on the sample, :mod:`mauc.theory.rademacher`. ``docs/theory.md`` proves the bound
+        for scores whose columns share no weights. If they share weights, pass the sum of the columns' complexities.
     bound : float, default=1.0
         B: the loss of a pair is in [0, B].
     delta : float, default=0.05
         Probability with which the bound may fail.
-    c1, c2 : float
-        :math:`C_1` and :math:`C_2`.
 
     Examples
     --------
@@ -138,9 +166,9 @@ def abstract(
       concentration   0.1371
     """
     n = check_class_counts(class_counts)
-    complexity = check_not_negative("c1", c1) * check_not_negative("rademacher", rademacher) / (len(n) * (len(n) - 1))
-    inputs = {"rademacher": rademacher, "c1": c1, "c2": c2}
-    return assemble("abstract bound", empirical_risk, n, complexity, bound=bound, delta=delta, c2=c2, inputs=inputs)
+    complexity = C1 * check_not_negative("rademacher", rademacher) / (len(n) * (len(n) - 1))
+    inputs = {"rademacher": rademacher}
+    return assemble("abstract bound", empirical_risk, n, complexity, bound=bound, delta=delta, c2=C2, inputs=inputs)
 
 
 def linear(
@@ -154,9 +182,8 @@ def linear(
     bound: float = 1.0,
     delta: float = 0.05,
     activation: str = "identity",
-    sharp: bool = True,
 ) -> Bound:
-    r"""Return the bound for linear models with :math:`\lVert W_i \rVert_p \le \gamma` (Theorem 7, in its sharp form).
+    r"""Return the bound for linear models with :math:`\lVert W_i \rVert_p \le \gamma` (Theorem 7, sharpened).
 
     .. math:: R \le \hat R + \frac{4 R_x \varphi \gamma \sqrt{\bar p - 1}}{C (C - 1)}
         \sum_{i \ne j} \frac{1}{\sqrt{\min(n_i, n_j)}}
@@ -178,13 +205,12 @@ def linear(
         The theorem is about the scores :math:`W x`. For others the complexity is multiplied by how much they can
         stretch: ¼ for the sigmoid, C/2 for softmax and 2C for the log-odds, where every row of W moves every score (our
         addition).
-    sharp : bool, default=True
-        Take the complexity that the proof arrives at. It never grows when a class does. False: as the theorem prints
-        it, enlarged to
 
-        .. math:: \frac{4 R_x \varphi \gamma}{C - 1} \sqrt{\frac{2 (\bar p - 1)}{C}}\, \frac{\chi}{\sqrt N} ,
-
-        which grows with the frequent classes, and with the printed :math:`10 B / C` in the concentration term.
+    Notes
+    -----
+    This is the complexity that the paper's proof arrives at. It never grows when a class does. The printed theorem
+    enlarges it to a multiple of :math:`\chi / \sqrt N`, which grows with the frequent classes, and has
+    :math:`10 B / C` in the concentration term.
 
     Examples
     --------
@@ -199,11 +225,11 @@ def linear(
     C = len(n)
     stretches = {"identity": 1.0, "sigmoid": 0.25, "softmax": C / 2.0, "log_odds": 2.0 * C}
     stretch = stretches[check_choice("activation", activation, tuple(stretches))]
-    rademacher = linear_bound(n, gamma=gamma, radius=radius, p=p, lipschitz=lipschitz)
-    if sharp:
-        # Σ over ordered pairs of classes of 1 / √(smaller size), instead of √(2 C) χ / √N.
-        over_pairs = 2.0 * np.sum(np.arange(C - 1, -1, -1) / np.sqrt(np.sort(n)))
-        rademacher *= over_pairs / (np.sqrt(2.0 * C) * chi(n) / np.sqrt(n.sum()))
+    scale = check_not_negative("lipschitz", lipschitz) * check_not_negative("gamma", gamma)
+    scale *= check_not_negative("radius", radius)
+    # Σ over ordered pairs of classes of 1 / √(smaller size).
+    over_pairs = 2.0 * np.sum(np.arange(C - 1, -1, -1) / np.sqrt(np.sort(n)))
+    rademacher = scale * np.sqrt(1.0 / (check_p(p) - 1.0)) * over_pairs
     return assemble(
         "linear bound",
         empirical_risk,
@@ -211,15 +237,8 @@ def linear(
         C1 * rademacher * stretch / (C * (C - 1)),
         bound=bound,
         delta=delta,
-        c2=C2_FIXED if sharp else C2,
-        inputs={
-            "gamma": gamma,
-            "radius": radius,
-            "p": check_p(p),
-            "lipschitz": lipschitz,
-            "activation": activation,
-            "sharp": sharp,
-        },
+        c2=C2_FIXED,
+        inputs={"gamma": gamma, "radius": radius, "p": p, "lipschitz": lipschitz, "activation": activation},
     )
 
 
