@@ -225,6 +225,12 @@ def test_raw_scores(case):
 
 
 @pytest.mark.gpu
+def test_more_samples_than_are_compared_with_one_another():
+    logits, y = draw(70_000, 3)
+    assert_equal(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize(
     "case",

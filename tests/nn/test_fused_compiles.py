@@ -69,7 +69,7 @@ LOSSES = {
 BILINEAR = ["slopes_of_negatives", "sums_of", "slopes_of_positives", "own_slopes", "gradient_of"]
 SHIFTED = ["extremes", "statistics", "gradient_of"]
 KERNELS = {
-    "hinge": ["first_pass", "tabulate", "columns_of", "collect", "gradient_of"],
+    "hinge": ["first_pass", "group", "rank_in_class", "tabulate", "columns_of", "collect", "gradient_of"],
     "logistic": ["first_pass", *BILINEAR],
     "exponential": ["statistics", "gradient_of"],
 }

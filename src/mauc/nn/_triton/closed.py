@@ -69,7 +69,7 @@ class ClosedKernels(NamedTuple):
         weight, sizes, ratios = optional_tensors(batch)
         ignored, ovo = ignored_class(loss), loss.pairs == "ovo"
         counted = self.shifted or (n > few and (ovo or sizes is not None))
-        memory = torch.zeros((13 if self.shifted else 11) * c + 3, dtype=torch.float32, device=logits.device)
+        memory = torch.zeros((13 if self.shifted else 11) * c + 6, dtype=torch.float32, device=logits.device)
         value = torch.empty((), dtype=torch.float32, device=logits.device)
         with on_device(logits):
             if self.shifted:
@@ -228,8 +228,11 @@ def _from_key(key):
 
 @triton.jit
 def _sums(memory, C: tl.constexpr):
-    """Return where the sums are, after the coefficients of the gradient, ``(6, C)``, and the share of a sample."""
-    return memory + 6 * C + 1
+    """Return where the sums are: after the coefficients of the gradient, ``(6, C)``, and the share of a sample.
+
+    Four places for the share keep the sums aligned, so that atomic additions are vectors.
+    """
+    return memory + 6 * C + 4
 
 
 @triton.jit

@@ -72,6 +72,21 @@ def _block(n: int, c: int) -> dict[str, int]:
     return {"BLOCK": block, "num_warps": max(1, block // 256)}
 
 
+def _sort(at, n: int, c: int, many: int = 1 << 16) -> Tensor:
+    """Return the ``(N,)`` samples by class, then by own score.
+
+    Up to ``many`` samples each is compared with those of its class: with ``torch.sort`` the hinge takes 1.38 times as
+    long as cross-entropy at (8196, 5089) instead of 1.08, and 2.48 instead of 1.18 at (1000, 100).
+    """
+    if n > many:
+        return torch.sort(at.keys).indices
+    group[(-(-n // 128),)](at.keys, at.start, at.taken, at.grouped, at.samples, n, C=c, BLOCK=128, num_warps=4)
+    rank_in_class[(-(-n // 16),)](
+        at.grouped, at.samples, at.class_counts, at.start, at.order, C=c, BLOCK=16, ALL=256, num_warps=4
+    )
+    return at.order
+
+
 class RankedKernels(NamedTuple):
     """The recipe of pieces of polynomials."""
 
@@ -88,11 +103,10 @@ class RankedKernels(NamedTuple):
         tiling = _tilings(form, logits, _short_search(logits, loss))[0]
         with on_device(logits):
             first_read(batch, loss, at, at.class_sums)
-            order = torch.sort(at.keys).indices  # by class, then by own score
+            order = _sort(at, n, c)
             tabulate[(c,)](
                 order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, at.bounds, at.table,
-                numbers, n, C=c, PIECES=len(form.ends), DEGREE=form.degree, WIDTH=form.width,
-                **_block(n, c),
+                numbers, n, C=c, PIECES=len(form.ends), DEGREE=form.degree, WIDTH=form.width, **_block(n, c),
             )  # fmt: skip
             columns_of[tiling.grid(n, c, processors_of(device))](
                 logits, at.codes, weight, normalised_pairs(batch, loss), at.rows, at.class_counts, at.start,
@@ -140,13 +154,53 @@ class RankedKernels(NamedTuple):
     def _parts(self, n: int, c: int) -> tuple[Parts, Parts]:
         form, places = self.form, len(self.form.ends) * (n + c)
         zeros, others = first_vectors(n, c)
-        zeros |= {"received": (places * form.degree, torch.float64)}
-        others |= {
-            "table": (places * form.width, torch.float32),
-            "centre": (c, torch.float32),
-            "bounds": (places, torch.float32),
-        }
+        zeros |= {"received": (places * form.degree, torch.float64), "taken": (c, torch.int32)}
+        others |= {"table": (places * form.width, torch.float32), "bounds": (places, torch.float32)}
+        others |= {"centre": (c, torch.float32), "samples": (n, torch.int32)}
+        others |= dict.fromkeys(("grouped", "order"), (n, torch.int64))
         return zeros, others
+
+
+@triton.jit
+def _class_of(key):
+    """Return the class from a key, above the 32 signed bits of the score."""
+    return ((key + 0x80000000) >> 32).to(tl.int32)
+
+
+@triton.jit
+def group(keys, start, taken, grouped, samples, n, C: tl.constexpr, BLOCK: tl.constexpr):
+    """Store keys and numbers of the samples class by class, in any order within a class; leave out ignored samples."""
+    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    key = tl.load(keys + here, mask=here < n, other=0)
+    y = _class_of(key)
+    counts = (here < n) & (y < C)
+    place = tl.load(start + y, mask=counts, other=0)
+    place += tl.atomic_add(taken + y, tl.full((BLOCK,), 1, tl.int32), mask=counts, sem="relaxed")
+    tl.store(grouped + place, key, mask=counts)
+    tl.store(samples + place, here, mask=counts)
+
+
+@triton.jit
+def rank_in_class(
+    grouped, samples, class_counts, start, order, C: tl.constexpr, BLOCK: tl.constexpr, ALL: tl.constexpr
+):
+    """Order the samples by their keys, comparing each with those of the classes in its block."""
+    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = here < tl.load(start + C - 1) + tl.load(class_counts + C - 1)
+    mine = tl.load(grouped + here, mask=inside, other=0)
+    y = _class_of(mine)
+    last = tl.max(y, axis=0)
+    first = tl.min(tl.where(inside, y, last), axis=0)
+    begin = tl.load(start + first)
+    end = tl.load(start + last) + tl.load(class_counts + last)
+    before = tl.zeros((BLOCK,), tl.int32)
+    for some in range(begin, end, ALL):
+        there = some + tl.arange(0, ALL)
+        theirs = tl.load(grouped + there, mask=there < end, other=0x7FFFFFFFFFFFFFFF)
+        earlier = (theirs[None, :] == mine[:, None]) & (there[None, :] < here[:, None])
+        before += tl.sum(((theirs[None, :] < mine[:, None]) | earlier).to(tl.int32), axis=1)
+    sample = tl.load(samples + here, mask=inside, other=0)
+    tl.store(order + begin + before, sample.to(tl.int64), mask=inside)
 
 
 @triton.jit
@@ -176,8 +230,7 @@ def _downward(exact):
 @triton.jit
 def tabulate(
     order, weight, row_stats, class_counts, start, class_weights, centre, bounds, table, form, n,
-    C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
-    WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Make the bounds and the table of one class.
 
