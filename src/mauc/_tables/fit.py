@@ -415,7 +415,8 @@ def fit_data(
 
 def _few_rows(data: Data, rows: Ints, name: str, seed: int, cut: list[str]) -> Ints:
     """Return as many of the rows as a few seconds allow, and note in ``cut`` if these are not all."""
-    most = max(1_000, min(SHORT_ROWS, SHORT_CELLS // data.features.shape[1]))
+    n_classes = len(np.unique(data.labels))
+    most = max(1_000, 3 * n_classes, min(SHORT_ROWS, SHORT_CELLS // data.features.shape[1]))
     some = rows[some_of_each(data.labels[rows], most, seed)]
     if len(some) < len(rows):
         cut.append(f"the time limit allows {len(some):,} of {len(rows):,} {name} rows")
