@@ -22,7 +22,12 @@ SHAPES = {
     "cpu": [(32, 12), (1000, 100), (4096, 1000)],
     "cuda": [(32, 12), (1000, 100), (4096, 1000), (8196, 5089), (65536, 1000)],
 }
-RECOMMENDED: list[dict[str, Any]] = [{}, {"activation": "sigmoid"}, {"activation": "identity"}]
+RECOMMENDED: list[dict[str, Any]] = [
+    {},
+    {"activation": "sigmoid"},
+    {"activation": "log_odds"},
+    {"activation": "identity"},
+]
 """Settings of the recommended loss, beside its class counts."""
 PAIRS: list[dict[str, Any]] = [
     {"surrogate": "squared", "alpha": 1.0},

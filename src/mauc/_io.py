@@ -1,8 +1,8 @@
 """Write output files whole or not at all, and format JSON.
 
-A file is written under a temporary name beside its final one and renamed when it is complete. So after a kill or on a
-full disk there is the old file or the new one. The writer locks the temporary file while it lives: one without a lock
-was left by a killed process, and the next write to the folder removes it.
+A file is written under a temporary name beside its final one and renamed when it is complete. After a kill or on a full
+disk, either the old or the new file exists. The writer locks the temporary file. A temporary file without a lock was
+left by a killed process, and the next write to the folder removes it.
 """
 
 import errno
@@ -76,7 +76,7 @@ def first_missing(folder: Path) -> Path | None:
 
 
 def is_at_root(path: Path) -> bool:
-    """Return whether writing would make a folder at the root of the file system: probably a typing error.
+    """Return True if writing would create a folder at the root of the file system, probably by a typing error.
 
     Such as ``/reslts`` for ``/reslts/scores.csv``.
     """
@@ -159,7 +159,7 @@ def _remove_if_dead(path: Path, of_this_host: bool) -> None:
 
 
 def _lock(handle: int, *, wait: bool = True) -> bool | None:
-    """Lock a file until the handle is closed; return whether it worked, None if there are no locks."""
+    """Lock a file until the handle is closed; return True on success, None if the system has no locks."""
     if sys.platform == "win32":
         return None
     import fcntl

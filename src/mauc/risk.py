@@ -42,7 +42,7 @@ from mauc.surrogates import Surrogate, get_surrogate
 __all__ = ["SCHEMES", "SurrogateRisk"]
 
 HUGE = 2.0**1000
-"""Scores above it may have differences that overflow once multiplied by α."""
+"""Above this size, differences of scores may overflow when they are multiplied by α."""
 Scheme = Literal["auto", "moments", "ranked", "blocked", "pairwise"]
 SCHEMES = ("auto", "moments", "ranked", "blocked", "pairwise")
 CLOSED_FORMS = {"squared": squared_risk, "exponential": exponential_risk}
@@ -65,8 +65,8 @@ class SurrogateRisk:
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights :math:`v_{ij}` of the class pairs.
     scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"
-        How the sum over pairs is computed: ``"moments"`` and ``"ranked"`` cost O(N·C), the others O(N²).
-        ``"auto"`` chooses the linear one that fits the surrogate. For a surrogate in pieces it chooses moments if all
+        Method that sums over the pairs: ``"moments"`` and ``"ranked"`` cost O(N·C), the others O(N²). ``"auto"``
+        chooses the linear method that fits the surrogate. For a surrogate in pieces it chooses moments if all
         differences of the scores lie inside one polynomial piece: a hinge with ``α = 1`` is a line on scores between
         0 and 1.
     approximation : {"chebyshev", "bernstein"}, default="chebyshev"
@@ -180,8 +180,8 @@ class SurrogateRisk:
         v = partition.pair_weights(check_pairs(self.pairs, n_classes))
         problem = partition.problem(clean, v)
         if self.scheme != "pairwise" and float(np.abs(clean).max()) > HUGE and self.surrogate.name != "squared":
-            # Differences may overflow, and the loss of such a pair is infinite: pair by pair all others are right.
-            # The squared risk rescales its scores itself.
+            # Differences may overflow, and the loss of such a pair is infinite. Pair by pair, all other losses are
+            # right. The squared risk rescales its scores itself.
             self.scheme_, self.degree_ = "blocked", None
             return blocked_risk(problem, self.surrogate.loss, self.surrogate.derivative, gradient=gradient)
         with threads(self.n_jobs):

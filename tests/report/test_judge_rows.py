@@ -41,4 +41,4 @@ def test_identical_scores_differ_by_exactly_nothing():
     sorted_codes = np.argsort(order)[codes]
     models = {name: ArrayRows(sorted_codes, each[:, order]) for name, each in {"a": scores, "b": scores.copy()}.items()}
     (test,) = judge_rows(models, [f"class {k}" for k in order], listed=2).tests
-    assert (test.comparison.low, test.comparison.high, test.comparison.stderr, test.holm) == (0.0, 0.0, 0.0, 1.0)
+    assert (test.low, test.high, test.stderr, test.holm) == (0.0, 0.0, 0.0, 1.0)

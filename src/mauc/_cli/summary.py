@@ -7,10 +7,9 @@ from rich.box import SIMPLE_HEAD
 
 from mauc._cli.output import TextTable
 from mauc._tables.training import Leaderboard
-from mauc.metrics import Importance, Interval
+from mauc.metrics import Importance, Interval, ModelComparison
 from mauc.report import Judgement
 from mauc.report.advice import advice as advice_of
-from mauc.report.judgement import PairedTest
 from mauc.report.numbers import as_json as as_json
 
 WORST = 5
@@ -85,7 +84,7 @@ def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
     table.add_column("model", overflow="fold")
     for heading in ("validation", "test MAUC", f"{judgement.level_text} interval", "difference", "p"):
         table.add_column(heading, justify="right")
-    tests = {test.name: test for test in judgement.tests}
+    tests = {test.a: test for test in judgement.tests}
     scores = {model.name: model for model in judgement.models}
     for entry in board.entries:
         found = scores[entry.name].mauc
@@ -117,7 +116,7 @@ def comparison(judgement: Judgement) -> TextTable:
     table.add_column("model", overflow="fold")
     for heading in ("MAUC", f"{judgement.level_text} interval", "accuracy", "difference", "p"):
         table.add_column(heading, justify="right")
-    tests = {test.name: test for test in judgement.tests}
+    tests = {test.a: test for test in judgement.tests}
     for model in judgement.models:
         interval = model.mauc
         row = (f"{interval.score:.4f}", _range(interval), f"{model.accuracy:.4f}")
@@ -151,8 +150,8 @@ def subgroups(judgement: Judgement) -> list[TextTable]:
     return [table]
 
 
-def _tested(test: PairedTest | None) -> tuple[str, str]:
+def _tested(test: ModelComparison | None) -> tuple[str, str]:
     """Return the difference and its p-value as cells."""
     if test is None:
         return "–", "–"
-    return f"{test.comparison.difference:+z.4f}", "<0.001" if test.holm < 0.001 else f"{test.holm:.3f}"
+    return f"{test.difference:+z.4f}", "<0.001" if test.holm < 0.001 else f"{test.holm:.3f}"

@@ -175,7 +175,7 @@ class _Approximated:
     def collect(self, received: Floats) -> Floats:
         """Sum ``∂ℓ/∂p = −∂ℓ/∂q`` over the negatives whose run contains the value.
 
-        That is the sum of what later positions of the column have received.
+        It is the sum of what later positions of the column have received.
         """
         through = running_sum(received[:, ::-1], len(self.slope_of_p[0]) - self.start[::-1])[:, ::-1]
         later = np.zeros_like(received)

@@ -109,7 +109,7 @@ class FittedTable:
         import pandas as pd
 
         found = self.evaluation.judgement
-        tests = {test.name: test for test in found.tests}
+        tests = {test.a: test for test in found.tests}
         entries = {} if self.board is None else {entry.name: entry for entry in self.board.entries}
         rows = []
         for model in found.models:
@@ -121,7 +121,7 @@ class FittedTable:
                     "mauc": model.mauc.score,
                     "low": model.mauc.low,
                     "high": model.mauc.high,
-                    "difference": float("nan") if test is None else test.comparison.difference,
+                    "difference": float("nan") if test is None else test.difference,
                     "pvalue": float("nan") if test is None else test.holm,
                     "seconds": float("nan") if entry is None else entry.seconds,
                 }

@@ -1,4 +1,4 @@
-"""From scores to decisions.
+"""Turn scores into decisions.
 
 held-out scores → posterior (posterior.py) → shifts of the classes that make decisions cheapest (sweep.py)
 → MAUCDecision (classifier.py)

@@ -1,4 +1,4 @@
-"""Decisions at least cost, or at the best balanced accuracy, from the scores of any classifier."""
+"""Turn the scores of any classifier into decisions of least cost, or of the best balanced accuracy."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def _inner_has(method: str) -> Callable[[Any], bool]:
 
 
 class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
-    r"""Decide by the scores of any classifier: at least cost, or at the best balanced accuracy.
+    r"""Turn the scores of any classifier into decisions of least cost, or of the best balanced accuracy.
 
-    The columns of a model that is trained to rank need not be on one scale, so that the highest score is not the best
-    decision. From scores u of held-out samples (logs of probabilities, or decision values) this learns a scale a and
-    offsets b, and decides
+    The columns of a model that is trained to rank need not be on one scale, so the highest score is not the best
+    decision. From scores u of held-out samples (logs of probabilities, or decision values) this class learns a scale a
+    and offsets b, and decides
 
     .. math:: d(x) = \arg\min_j \sum_i q_i(x) \, c_{ij}, \qquad q_i \propto e^{a u_i + b_i},
 
@@ -45,8 +45,8 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
         + \lambda \sum_{i < j} \frac{r_i + r_j}{C - 1} (\delta_i - \delta_j)^2,
 
     one class after the other. Each step is exact: it tries all values at which a decision changes. :math:`r_i` is the
-    mean cost of class i over its number of rows: a boundary between two classes moves by δ only if that gains λ δ² rows
-    of the rarer one, so that a class of three rows cannot pull it far.
+    mean cost of class i divided by its number of rows. So a boundary between two classes moves by δ only if that gains
+    λ δ² rows of the rarer class, and a class of three rows cannot move it far.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
         With ``predict_proba`` or ``decision_function``.
     costs : (C, C) array, optional
         ``[i, j]`` is the cost of deciding for class j if class i is true, classes in sorted order; gains are negative
-        costs. By default it maximises balanced accuracy: a mistake costs one over the frequency of its class.
+        costs. Default: maximise balanced accuracy, that is, a mistake costs one over the frequency of its class.
     scoring : function or str, optional
         Metric to maximise instead of costs: a function of ``(y_true, y_pred)`` as in ``sklearn.metrics``, or the name
         of a scikit-learn scorer of predicted classes, such as ``"f1_macro"``. It is evaluated at most 64 times per

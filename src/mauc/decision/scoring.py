@@ -51,6 +51,6 @@ def metric_of(scoring: Callable[..., float] | str, classes: NDArray[Any]) -> Met
 
 
 def takes_weights(metric: Metric) -> bool:
-    """Return whether a metric has a parameter ``sample_weight``."""
+    """Return True if a metric has a parameter ``sample_weight``."""
     known = signature(metric).parameters.values()
     return any(p.name == "sample_weight" or p.kind == Parameter.VAR_KEYWORD for p in known)

@@ -34,8 +34,8 @@ DEFAULT_L2 = tuple(10.0 ** np.arange(-1, -7, -1.0))
 class MAUCClassifierCV(MAUCClassifier):
     """Choose surrogate, α, log-loss and penalty of :class:`MAUCClassifier` by cross-validated multiclass AUC.
 
-    For every surrogate, α, log-loss and fold the penalties go from the weakest to the strongest. Each fit starts from
-    the last one.
+    For every surrogate, α, log-loss and fold, the penalties are fitted from the weakest to the strongest. Each fit
+    starts from the previous solution.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class MAUCClassifierCV(MAUCClassifier):
         ``params``, ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``, ``rank_test_score``, as in
         scikit-learn.
     classes_, coef_, intercept_, n_iter_, objective_, objective_curve_
-        Of the final fit on all data.
+        Results of the final fit on all data.
 
     Examples
     --------

@@ -21,7 +21,7 @@ __all__ = ["SampleSize", "mauc_sample_size"]
 
 @dataclass(frozen=True)
 class SampleSize:
-    """How many rows a study needs."""
+    """Number of rows that a study needs."""
 
     rows: int
     class_counts: dict[Any, int]
@@ -29,7 +29,7 @@ class SampleSize:
     power: float
     """Share of the simulated studies of this size that reached the goal."""
     uncertainty: dict[Any, float]
-    """Share of each class in the variance of the result: more rows of the largest one help most."""
+    """Share of each class in the variance of the result; more rows of the class with the largest share help most."""
 
 
 def mauc_sample_size(
@@ -74,10 +74,8 @@ def mauc_sample_size(
         Confidence level of the interval; the test is two-sided at ``1 - level``.
     class_shares : (C,) array, optional
         Share of each class in the study; normalised to sum to 1. Default: the shares in the pilot.
-    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
-        Weights of the class pairs, see :func:`mauc_score`.
-    labels : (C,) array, optional
-        The class of each column. Default: the sorted classes of ``y_true``.
+    pairs, labels
+        Weights of the class pairs, and classes of the columns; see :func:`mauc_score`.
     n_draws : int, default=200
         Number of simulated studies for each size.
     max_rows : int, default=200_000

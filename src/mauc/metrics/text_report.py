@@ -54,25 +54,19 @@ def multiclass_auc_report(
 
     Parameters
     ----------
-    y_true : (N,) array of classes, integers or strings
-    y_score : (N, C) array of real scores
-        Column i ranks "is class i"; rows need not sum to 1. The columns of a data frame are matched by class name.
-    labels : (C,) array, optional
-        The class of each column. Default: the sorted classes of ``y_true``.
+    y_true, y_score, labels
+        As in :func:`mauc_score`.
     target_names : (C,) array, optional
         Names to show, in the order of ``labels``. Default: ``labels``.
     sample_weight : (N,) array, optional
         Weights >= 0. With weights, the support of a class is its summed weight.
     absent : {"raise", "ignore"}, default="raise"
         Raise an error if a class of ``labels`` has no samples, or leave its row empty.
-    groups : (N,) array, optional
-        The group of each row, such as the patient of an image, for intervals of dependent rows; see
-        :func:`mauc_interval`.
+    groups, level
+        Groups of dependent rows, and confidence level of the intervals; see :func:`mauc_interval`.
     subgroups : (N,) array, optional
         The level of each row, such as the sex or the centre. A second table has the multiclass AUC of each level, and
         its difference to all other rows with a test and Holm's correction for the number of levels.
-    level : float, default=0.95
-        Confidence level of the intervals, between 0 and 1; see :func:`mauc_interval`.
     digits : int, default=3
         Decimals of the text.
     output_dict : bool, default=False

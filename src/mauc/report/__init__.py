@@ -10,8 +10,8 @@ true classes + scores of one model or several
     →  Report (report.py): all of it as one object, for notebooks
 """
 
-from mauc.report.judgement import Judgement, ModelScore, PairedTest, PairScore, judge
+from mauc.report.judgement import Judgement, ModelScore, PairScore, judge
 from mauc.report.page import render
 from mauc.report.report import Report
 
-__all__ = ["Judgement", "ModelScore", "PairScore", "PairedTest", "Report", "judge", "render"]
+__all__ = ["Judgement", "ModelScore", "PairScore", "Report", "judge", "render"]

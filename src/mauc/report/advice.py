@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mauc.metrics.inference import NO_DIFFERENCE
-from mauc.report.judgement import Judgement, PairedTest
+from mauc.metrics.inference import ModelComparison
+from mauc.report.judgement import Judgement
 from mauc.report.proportions import share
 
 __all__ = ["advice", "gain_sentence", "grouped", "headline_sentence", "verdict"]
@@ -18,13 +18,13 @@ def headline_sentence(judgement: Judgement) -> str:
     )
 
 
-def verdict(test: PairedTest, judgement: Judgement) -> str:
+def verdict(test: ModelComparison, judgement: Judgement) -> str:
     """Say the result of a paired test."""
-    if test.comparison == NO_DIFFERENCE:
+    if test.stderr == 0.0:
         return "identical scores"
     if test.holm >= 1.0 - judgement.level:
         return "no clear difference"
-    return "better" if test.comparison.difference > 0 else "worse"
+    return "better" if test.difference > 0 else "worse"
 
 
 def advice(judgement: Judgement, *, most: int = 3) -> list[str]:

@@ -1,4 +1,4 @@
-"""Data of classes and decisions that the page draws, in a bounded number of bytes."""
+"""Collect the data of classes and decisions that the page draws, in a bounded number of bytes."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from mauc.report.proportions import Share
 __all__ = ["class_data", "decision_text"]
 
 CELLS = 20_000
-"""Cells of a confusion matrix that the page holds, those with most rows."""
+"""Largest number of cells of a confusion matrix on the page; those with most rows are kept."""
 
 
 def class_data(judgement: Judgement, first: int) -> dict[str, Any]:

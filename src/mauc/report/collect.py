@@ -25,7 +25,7 @@ LISTED = 8
 
 @dataclass(frozen=True)
 class Gain:
-    """How much narrower the interval becomes with twice as many rows of a class."""
+    """Reduction of the width of the interval with twice as many rows of a class."""
 
     k: int
     rows: int
@@ -36,7 +36,7 @@ class Gain:
     """Reduction of the width as a share of it, ``1 − √(1 − part / 2)``."""
     low: float
     high: float
-    """Nine of ten simulations lie between these."""
+    """Ends of the range that holds nine of ten simulations."""
 
 
 def gains(counts: Ints, weight: Floats, influence: Floats, codes: Ints, seed: int = 0) -> tuple[Gain, ...]:

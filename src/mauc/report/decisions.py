@@ -50,7 +50,7 @@ class Mistake:
 
 
 def are_probabilities(scores: NDArray[Any]) -> bool:
-    """Return whether all scores lie in [0, 1] and add up to 1 in each row."""
+    """Return True if all scores lie in [0, 1] and add up to 1 in each row."""
     return bool(scores.min() >= 0.0 and scores.max() <= 1.0 and np.abs(scores.sum(axis=1) - 1.0).max() < 1e-3)
 
 
@@ -73,8 +73,10 @@ def decide(
     predicted: Ints | None = None,
     groups: Ints | None = None,
 ) -> list[Decision]:
-    """Predict as the model does, if ``predicted`` is given, and by the highest score; probabilities also divided by the
-    ``(C,)`` class shares in training, which favours no class for its size."""
+    """Predict by the highest score, and for probabilities also by the score divided by the class share in training.
+
+    If ``predicted`` is given, the predictions of the model come first.
+    """
     rules = [] if predicted is None else [("prediction of the model", "the class that the model predicts", predicted)]
     rules.append(("highest score", "the class with the highest score", scores.argmax(axis=1)))
     if priors is not None and are_probabilities(scores):

@@ -1,4 +1,4 @@
-"""Results of the first model of a report besides pairs: classes, predicted classes, calibration, more test rows."""
+"""Compute results of the first model besides pairs: classes, predicted classes, calibration, gains of more rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ClassScore:
     """Share of the rows predicted as this class that belong to it."""
     average_precision: float
     rows: float
-    """How many independent rows its own rows are worth."""
+    """Effective number of independent rows of the class."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Reliability:
-    """How often the class with the highest score is right, by that score."""
+    """Share of correct predictions by the highest score of the row."""
 
     bins: tuple[Bin, ...]
     error: float
@@ -87,7 +87,7 @@ def look_further(
     """Return the results by class of the model with these scores, AUCs and influences.
 
     ``priors`` are the ``(C,)`` class shares in training, ``predicted`` the ``(N,)`` classes that the model predicts, -1
-    for a class without test rows. With groups there are no gains: they would depend on whose rows are added.
+    for a class without test rows. With groups there are no gains, because they depend on the groups of added rows.
     """
     scores, codes, counts = repeats[0], partition.codes, partition.counts
     decisions = decide(scores, codes, counts, priors, level, predicted, groups)

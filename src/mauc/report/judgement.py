@@ -22,13 +22,12 @@ from mauc._validation import (
     invalid,
     listing,
 )
-from mauc.metrics.inference import NO_DIFFERENCE, small_class_note
+from mauc.metrics.inference import NO_DIFFERENCE, ModelComparison, small_class_note
 from mauc.metrics.out_of_core import ScoredRows, StreamedScores, read_columns
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.subgroups import Subgroup, subgroup_notes, subgroup_scores
 from mauc.metrics.summary import ScoreSummary, summarise
 from mauc.metrics.uncertainty import (
-    Comparison,
     Interval,
     Sample,
     comparison_of_moments,
@@ -44,7 +43,7 @@ from mauc.report.proportions import independent_rows
 from mauc.theory import Imbalance, imbalance
 from mauc.theory.imbalance import imbalance_of_counts
 
-__all__ = ["Judgement", "ModelScore", "PairScore", "PairedTest", "judge", "judge_rows"]
+__all__ = ["Judgement", "ModelScore", "PairScore", "judge", "judge_rows"]
 
 LISTED = 30
 
@@ -68,17 +67,7 @@ class ModelScore:
     drawn: Drawn | None = None
     """Histograms and curves for the page, if the scores were read in parts."""
     rows: float | None = None
-    """Number of independent rows that the accuracy is worth, if rows are in groups."""
-
-
-@dataclass(frozen=True)
-class PairedTest:
-    """A model against the first one, on the same rows."""
-
-    name: str
-    comparison: Comparison
-    holm: float
-    """The p-value, corrected by Holm for the number of models compared."""
+    """Effective number of independent rows for the accuracy, if rows are in groups."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +90,8 @@ class Judgement:
     counts: Ints
     codes: Ints
     models: tuple[ModelScore, ...]
-    tests: tuple[PairedTest, ...]
+    tests: tuple[ModelComparison, ...]
+    """Each model minus the first one, with Holm's correction for the number of models compared."""
     rarest: tuple[PairScore, ...]
     worst: tuple[PairScore, ...]
     """The weakest pairs, by the high end of their intervals: a pair with few test rows is not weak by chance alone."""
@@ -166,7 +156,7 @@ def judge(
     ----------
     y_true : (N,) classes
     y_score : (N, C) array, or dict of name -> (N, C) array
-        The first model is the one reported; the others are compared with it. A list of such arrays holds the scores of
+        The report describes the first model and compares the others with it. A list of arrays holds the scores of
         repeated cross-validation: AUCs, accuracies and influences are then means over the repeats. More repeats do not
         make the intervals narrower.
     labels : (C,) array, optional
@@ -184,7 +174,7 @@ def judge(
     level : float, default=0.95
         Level of all intervals.
     listed : int, default=30
-        How many of the rarest and of the weakest pairs to list.
+        Number of the rarest pairs and of the weakest pairs to list.
 
     Returns
     -------
@@ -411,7 +401,9 @@ def _of_sizes(counts: Ints) -> ClassPartition:
     return ClassPartition(np.arange(len(counts)), len(counts), counts.astype(np.float64))
 
 
-def _tests(models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], level: float) -> tuple[PairedTest, ...]:
+def _tests(
+    models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], level: float
+) -> tuple[ModelComparison, ...]:
     """Test each model against the first; identical scores differ by exactly 0."""
     (one, of_one), *others = zip(models, summaries, strict=True)
     sizes, moments = of_one.spread["ovo"]
@@ -424,7 +416,7 @@ def _tests(models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], leve
         found.append(comparison_of_moments(sizes, a, b, summary.difference(of_one.influence), level))
     corrected = holm(np.array([c.pvalue for c in found]))
     return tuple(
-        PairedTest(model.name, comparison, float(p))
+        ModelComparison(**vars(comparison), a=model.name, b=one.name, holm=float(p))
         for model, comparison, p in zip(models[1:], found, corrected, strict=True)
     )
 

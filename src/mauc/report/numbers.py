@@ -16,8 +16,13 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
         "level": judgement.level,
         "models": [_model(model) for model in judgement.models],
         "tests": [
-            {"model": t.name, "against": judgement.headline.name, **vars(t.comparison), "pvalue_holm": t.holm}
-            for t in judgement.tests
+            {
+                "model": test.a,
+                "against": test.b,
+                **{name: getattr(test, name) for name in ("difference", "low", "high", "stderr", "pvalue")},
+                "pvalue_holm": test.holm,
+            }
+            for test in judgement.tests
         ],
         "classes": tables["classes"],
         "worst_pairs": [_pair(judgement, p) for p in judgement.worst],
@@ -49,7 +54,7 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
 def tables_of(judgement: Judgement) -> dict[str, list[dict[str, Any]]]:
     """Return the tables of the page, each a list of rows."""
     labels, further = judgement.labels, judgement.further
-    tests = {test.name: test for test in judgement.tests}
+    tests = {test.a: test for test in judgement.tests}
     found: dict[str, list[dict[str, Any]]] = {
         "models": [
             {
@@ -58,7 +63,7 @@ def tables_of(judgement: Judgement) -> dict[str, list[dict[str, Any]]]:
                 **_named("ova", model.ova),
                 "accuracy": model.accuracy,
                 "balanced_accuracy": model.balanced_accuracy,
-                "difference": tests[model.name].comparison.difference if model.name in tests else None,
+                "difference": tests[model.name].difference if model.name in tests else None,
                 "pvalue_holm": tests[model.name].holm if model.name in tests else None,
             }
             for model in judgement.models

@@ -1,7 +1,7 @@
-"""Data of every pair of classes that the page draws, in a bounded number of bytes: AUCs, histograms, ROC curves.
+"""Collect the data of class pairs that the page draws, in a bounded number of bytes: AUCs, histograms, ROC curves.
 
-All pairs of all models get histograms if they fit the budget, else those of the first model, else only the pairs
-listed. The page can draw a coarse ROC from histograms; as many pairs as is reasonable also get an exact one, thinned.
+All pairs of all models get histograms if they fit into the budget, else all pairs of the first model, else only the
+listed pairs. The page draws a coarse ROC curve from histograms; as many pairs as fit also get an exact curve.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Layout:
     with_histograms: int
     """Number of models whose pairs all get histograms."""
     all_curves: bool
-    """Whether there is room for the ROC curves of all pairs of all models."""
+    """True if there is room for the ROC curves of all pairs of all models."""
     thresholds: int
     """Number of positives, at even ranks, at which a ROC curve is computed."""
 

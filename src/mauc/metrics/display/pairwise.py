@@ -257,13 +257,8 @@ class PairwiseAUCDisplay:
 
         Parameters
         ----------
-        y_true : (N,) array of classes, integers or strings
-        y_score : (N, C) array of real scores
-            Column i ranks "is class i"; rows need not sum to 1.
-        labels : (C,) array, optional
-            The class of each column. Default: the sorted classes of ``y_true``.
-        sample_weight : (N,) array, optional
-            Weights >= 0. With weights, the size of a class is its summed weight.
+        y_true, y_score, labels, sample_weight
+            As in :func:`mauc.pairwise_auc`. With weights, the size of a class is its summed weight.
         display_labels : (C,) array, optional
             Names to show, in the order of ``labels``. Default: ``labels``.
         ax : matplotlib Axes, optional

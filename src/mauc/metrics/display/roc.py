@@ -198,21 +198,16 @@ class MulticlassROCDisplay:
 
         Parameters
         ----------
-        y_true : (N,) array of classes, integers or strings
-        y_score : (N, C) array of real scores
-            Column i ranks "is class i"; rows need not sum to 1.
+        y_true, y_score, labels, sample_weight
+            As in :func:`mauc.pairwise_auc`.
         classes : array of classes, optional
             Classes whose curves to draw. Default: all, or the eight with the lowest AUC.
         between : sequence of pairs of classes, optional
             Pairs to draw instead of classes: ``("oak", "elm")`` shows how the score of oak ranks oak above elm.
         pairs : {"ovo", "ova", "ovr"}, default="ovo"
-            "ovo": the other classes count the same. "ova": the other samples count the same.
+            "ovo": all other classes count the same. "ova": all other samples count the same.
         y_pred : (N,) array of classes, optional
             Predicted classes, whose operating point is drawn on each curve.
-        labels : (C,) array, optional
-            The class of each column. Default: the sorted classes of ``y_true``.
-        sample_weight : (N,) array, optional
-            Weights >= 0.
         groups : (N,) array, optional
             The group of each row, such as the patient; see :func:`mauc.mauc_interval`.
         level : float, default=0.95
