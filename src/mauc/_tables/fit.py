@@ -36,7 +36,6 @@ from mauc._tables.saved_scores import (
     cell_hashes,
     column_digests,
     row_hashes,
-    training_hashes,
     write_saved_scores,
 )
 from mauc._tables.text import Reading, display_path
@@ -403,7 +402,7 @@ def fit_data(
     deadline = ends - 0.05 * options.time_limit
     flags += _flag_leaks(trainer, evaluation, train, test, importance, deadline)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
-    hashes = training_hashes(row_hashes({name: cells[name][rows] for name in data.kinds}))
+    hashes = np.unique(row_hashes({name: cells[name][rows] for name in data.kinds}))
     model = TableModel(final.classifier, data.kinds, data.target, final.about, final.decision, hashes)
     in_training = labels if options.cv else labels[train]
     counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
