@@ -186,14 +186,13 @@ def _note_new_values(rows: Any, columns: Any, table: Path) -> None:
 
 def _print_notes(extra: list[str], n_trained: int, n_rows: int, loaded: Any, n_quoted: int) -> None:
     from mauc._tables.read import first_names
-    from mauc._tables.saved_scores import estimate_trained, trained_note
+    from mauc._tables.saved_scores import trained_note
 
     output = current()
     if extra:
         output.note(f"extra columns are ignored: {first_names(extra, 5)}")
     if n_trained:
-        number, exact = estimate_trained(n_trained, n_rows, loaded.trained)
-        output.note(trained_note(number, n_rows, exact=exact))
+        output.note(trained_note(n_trained, n_rows))
     if n_quoted:
         output.note(
             f"{n_quoted} cells or column names that a spreadsheet would run as formulas are quoted by ', which mauc "

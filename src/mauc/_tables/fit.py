@@ -36,7 +36,6 @@ from mauc._tables.saved_scores import (
     cell_hashes,
     column_digests,
     row_hashes,
-    training_hashes,
     write_saved_scores,
 )
 from mauc._tables.text import Reading, display_path
@@ -403,7 +402,7 @@ def fit_data(
     deadline = ends - 0.05 * options.time_limit
     flags += _flag_leaks(trainer, evaluation, train, test, importance, deadline)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
-    hashes = training_hashes(row_hashes({name: cells[name][rows] for name in data.kinds}))
+    hashes = np.unique(row_hashes({name: cells[name][rows] for name in data.kinds}))
     model = TableModel(final.classifier, data.kinds, data.target, final.about, final.decision, hashes)
     in_training = labels if options.cv else labels[train]
     counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
@@ -415,7 +414,8 @@ def fit_data(
 
 def _few_rows(data: Data, rows: Ints, name: str, seed: int, cut: list[str]) -> Ints:
     """Return as many of the rows as a few seconds allow, and note in ``cut`` if these are not all."""
-    most = max(1_000, min(SHORT_ROWS, SHORT_CELLS // data.features.shape[1]))
+    n_classes = len(np.unique(data.labels))
+    most = max(1_000, 3 * n_classes, min(SHORT_ROWS, SHORT_CELLS // data.features.shape[1]))
     some = rows[some_of_each(data.labels[rows], most, seed)]
     if len(some) < len(rows):
         cut.append(f"the time limit allows {len(some):,} of {len(rows):,} {name} rows")

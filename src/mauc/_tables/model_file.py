@@ -42,7 +42,7 @@ class TableModel:
     decision: dict[str, Any] | None = None
     """How to decide by the scores (:mod:`mauc._tables.decide`); None: for the highest one."""
     trained: Any = None
-    """Hashes of the training rows (:func:`mauc._tables.saved_scores.training_hashes`); None: unknown."""
+    """Hashes of the training rows (:func:`mauc._tables.saved_scores.row_hashes`); None: unknown."""
 
     def scores(self, table: Any) -> Any:
         """Return ``(N, C)`` scores, columns in the order of ``classifier.classes_``."""

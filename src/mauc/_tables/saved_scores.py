@@ -1,9 +1,9 @@
 """Hash rows, and save the test scores of ``mauc fit`` beside a model, so that two fits can be compared later.
 
-The same values give the same hash, whatever file they came from. A model file holds the hashes of its training rows (8
-bytes each, at most about a million), so that ``mauc predict`` can say which rows of a new table it was trained on.
-``model.scores.npz`` has the class and the scores of each test row, a digest of each column of the table, and one of the
-model file, so that only scores of the same table are compared.
+The same values give the same hash, whatever file they came from. A model file holds the hashes of its training rows, 8
+bytes each, so that ``mauc predict`` can name the rows of a new table that it was trained on. ``model.scores.npz`` has
+the class and the scores of each test row, a digest of each column of the table, and one of the model file, so that only
+scores of the same table are compared.
 """
 
 import functools
@@ -26,7 +26,6 @@ from mauc._typing import Floats, Ints
 
 Hashes = NDArray[np.uint64]
 MISSING = np.uint64(0x9E3779B97F4A7C15)
-LARGEST = 2**64 - 1
 TRAINED_ON = "trained_on"
 """Column of ``mauc predict``: yes for training rows, else no."""
 
@@ -61,35 +60,20 @@ def row_hashes(cells: Mapping[str, Hashes]) -> Hashes:
     return _mix(functools.reduce(np.add, mixed))
 
 
-def training_hashes(rows: Hashes, *, most: int = 1_000_000) -> Hashes:
-    """Return a limit, then the sorted, distinct hashes up to it: all of up to ``most`` rows, else a random sample."""
-    limit = LARGEST if len(rows) <= most else LARGEST * most // len(rows)
-    hashes = np.unique(rows)
-    return np.concatenate([np.array([limit], dtype=np.uint64), hashes[hashes <= np.uint64(limit)]])
-
-
 def were_trained_on(table: Table, trained: Hashes) -> NDArray[np.bool_]:
-    """Return an ``(N,)`` mask of the training rows; ``trained`` is what :func:`training_hashes` returned.
+    """Return an ``(N,)`` mask of the training rows; ``trained`` are the hashes of those.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> trained = training_hashes(row_hashes(cell_hashes(pd.DataFrame({"x": range(100)}))))
+    >>> trained = row_hashes(cell_hashes(pd.DataFrame({"x": range(100)})))
     >>> were_trained_on(pd.DataFrame({"x": [5, 200]}), trained).tolist()
     [True, False]
     """
-    return np.isin(row_hashes(cell_hashes(table)), trained[1:])
+    return np.isin(row_hashes(cell_hashes(table)), trained)
 
 
-def estimate_trained(n_found: int, n_rows: int, trained: Hashes) -> tuple[int, bool]:
-    """Return how many rows were training rows, given the number found, and whether that is exact."""
-    limit = int(trained[0])
-    if limit == LARGEST:
-        return n_found, True
-    return min(n_rows, round(n_found * LARGEST / limit)), False
-
-
-def trained_note(n_trained: int, n_rows: int, *, exact: bool = True) -> str:
+def trained_note(n_trained: int, n_rows: int) -> str:
     """Return a note about training rows; empty if there are none.
 
     >>> trained_note(776, 1000)
@@ -98,8 +82,7 @@ def trained_note(n_trained: int, n_rows: int, *, exact: bool = True) -> str:
     if not n_trained:
         return ""
     were = "was a training row" if n_trained == 1 else "were training rows"
-    number = f"{n_trained}" if exact else f"about {n_trained}"
-    return f"{number} of these {n_rows} rows {were}: scores on them are too good, test the model on other rows"
+    return f"{n_trained} of these {n_rows} rows {were}: scores on them are too good, test the model on other rows"
 
 
 def _hash_cells(values: Any) -> Hashes:

@@ -330,18 +330,17 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         )
         if self.columns_ is None:
             return X, extra
-        work, late = (clone(self.columns_), X, used_rows, extra), False
-        if workers is not None and deadline is not None and isinstance(self.columns_, TableColumns) and has_texts(X):
+        columns, late = clone(self.columns_), False
+        if workers is not None and deadline is not None and isinstance(columns, TableColumns) and has_texts(X):
             now = time.monotonic()
-            answers = list(workers.run([(_encode, work)], now + max(0.0, deadline - now) / 3))
-            if answers and answers[0].error is not None:
-                raise answers[0].error
-            if answers:
+            task = (_encode, (columns, X, used_rows, extra))
+            answers = list(workers.run([task], now + max(0.0, deadline - now) / 3))
+            if answers and answers[0].error is None:
                 self.columns_, numbers, extra = answers[0].value
                 return numbers, extra
-            late = True
-            work[0].set_params(quick=True)
-        self.columns_, numbers, extra = _encode(None, *work)
+            late = not answers  # after an error, try again here
+            columns.set_params(quick=late)
+        self.columns_, numbers, extra = _encode(None, columns, X, used_rows, extra)
         if late and self.columns_.others_:
             self.cut_["texts and dates"] = "were not encoded in time: only their alphabetical order is used"
         return numbers, extra
