@@ -50,7 +50,8 @@ class Report:
     --------
     At the end of a notebook cell the report shows itself.
 
-    >>>     >>> from mauc.report import Report
+    >>> import numpy as np
+    >>> from mauc.report import Report
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["oak", "elm", "yew"], [150, 40, 10])
     >>> truth = y[:, None] == ["elm", "oak", "yew"]
