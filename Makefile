@@ -6,18 +6,20 @@ BIN    := .venv/bin
 DEMO   := .venv/.installed-demo
 DEV    := .venv/.installed-dev
 DOCS   := .venv/.installed-docs
+# Two workers; the tests of a file go to one of them, so that a model or browser that they share starts once.
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint format coverage fuzz kills bench docs screenshots package release-notes test-lowest test-newest test-slow nightly clean
+.PHONY: help demo test quick lint format coverage fuzz kills bench docs screenshots package release-notes test-lowest test-newest nightly clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo    compare models on a bundled sample, write mauc-report/demo.html'
 	@echo 'make test    lint, then all tests and doctests'
 	@echo 'make quick   lint by ruff, then the tests of the core: while you work'
-	@echo 'make nightly tests of the experiments'
+	@echo 'make nightly the slow tests, and the tests of the experiments'
 	@echo 'make kills   kill commands at random moments, look at what they leave (KILLS=40)'
 	@echo 'make lint    ruff, mypy, import contracts'
 	@echo 'make format  rewrite the code as ruff wants it'
@@ -26,7 +28,7 @@ help:
 	@echo 'make docs    guide, gallery, theory and API as HTML'
 	@echo 'make package wheel and sdist into dist/, installed and tested in an empty environment'
 	@echo 'make clean   remove caches and stamps; .venv stays'
-	@echo 'also: coverage, kills, screenshots, test-slow, test-lowest, test-newest (PYTHON=python3.13), release-notes (TAG=v0.1.0)'
+	@echo 'also: coverage, kills, screenshots, test-lowest, test-newest (PYTHON=python3.13), release-notes (TAG=v0.1.0)'
 
 comma := ,
 
@@ -63,22 +65,23 @@ test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 test: export MPLBACKEND := Agg
 test: lint
-	$(BIN)/pytest -n 2
+	$(PYTEST)
 
 nightly: export OMP_NUM_THREADS := 1
+nightly: export OPENBLAS_NUM_THREADS := 1
 nightly: export MPLBACKEND := Agg
 nightly: $(DEV)
-	$(BIN)/pytest -n 2 experiments
+	$(PYTEST) -m slow
+	$(PYTEST) experiments
 
-# What to run while working on the core: under a minute on two idle cores.
+# What to run while working on the core: under a minute on two idle cores. No pages, no programs, no torch.
+NOT_QUICK := docs examples experiments fuzz gallery kills outliers own_surrogates package readme
 quick: export OMP_NUM_THREADS := 1
+quick: export OPENBLAS_NUM_THREADS := 1
+quick: export MPLBACKEND := Agg
 quick: $(DEV)
 	$(BIN)/ruff check .
-	$(BIN)/pytest -n 2 tests/kernels tests/linear tests/metrics tests/test_[a-d]*.py tests/test_[i-v]*.py --deselect tests/test_docs.py
-
-test-slow: export MPLBACKEND := Agg
-test-slow: $(DEV)
-	$(BIN)/pytest -n 2 -m slow
+	$(PYTEST) tests/kernels tests/linear tests/metrics $(filter-out $(NOT_QUICK:%=tests/test_%.py),$(wildcard tests/test_*.py))
 
 # In the newest versions that PYTHON can have; torch as pinned, for its newest build is gigabytes of CUDA.
 # Without torch (EXTRAS=test) the modules that import it skip. TESTS=tests/metrics runs a part.
@@ -89,7 +92,7 @@ test-newest:
 	@test -x .venv-newest/bin/pip || $(PYTHON) -m venv .venv-newest
 	@grep '^torch==' constraints.txt > .venv-newest/torch.txt
 	.venv-newest/bin/pip install -qq --upgrade --constraint .venv-newest/torch.txt --editable '.[$(or $(EXTRAS),test,torch)]'
-	.venv-newest/bin/pytest -n 2 --doctest-ignore-import-errors $(TESTS)
+	.venv-newest/bin/pytest -n 2 --dist loadfile --doctest-ignore-import-errors $(TESTS)
 
 coverage: export OMP_NUM_THREADS := 1
 coverage: export OPENBLAS_NUM_THREADS := 1
@@ -97,11 +100,14 @@ coverage: export MPLBACKEND := Agg
 coverage: export COVERAGE_FILE := $(CURDIR)/.coverage
 coverage: $(DEV)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n 2
+	$(BIN)/coverage run -m pytest -n 2 --dist loadfile
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
 CASES ?= 20000
+fuzz: export OMP_NUM_THREADS := 1
+fuzz: export OPENBLAS_NUM_THREADS := 1
+fuzz: export MPLBACKEND := Agg
 fuzz: $(DEV)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(CASES)
 	MAUC_HYPOTHESIS=explore $(BIN)/pytest -n 2 -m hypothesis

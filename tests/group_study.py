@@ -7,7 +7,6 @@ each model, is common to all rows of a group.
 """
 
 import argparse
-import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from interval_study import influences, lead_of, percent
+from interval_study import influences, lead_of, percent, write_between_marks
 from scipy import stats
 
 from mauc.metrics.uncertainty import Sample, comparison, interval
@@ -173,14 +172,10 @@ def claim(tables: dict[str, list[Line]], draws: int) -> str:
 
 
 def write(tables: dict[str, list[Line]], draws: int, page: Path) -> None:
-    """Replace what is between the two marks of the page."""
+    """Write the claim and all tables into the page."""
     parts = [claim(tables, draws)]
     parts += [f"## {KINDS[kind]}\n\n{HEADER}\n" + "\n".join(map(str, table)) for kind, table in tables.items()]
-    text = page.read_text(encoding="utf-8")
-    marks = r"(<!-- written by tests/group_study.py -->\n).*?(<!-- end -->)"
-    found, count = re.subn(marks, lambda m: m[1] + "\n" + "\n\n".join(parts) + "\n\n" + m[2], text, flags=re.DOTALL)
-    assert count == 1, "the page has lost its marks"
-    page.write_text(found, encoding="utf-8")
+    write_between_marks(page, "tests/group_study.py", "\n\n".join(parts))
 
 
 def main() -> None:

@@ -255,12 +255,17 @@ def claim(tables: dict[str, list[Cell]], draws: int) -> str:
 
 
 def write(tables: dict[str, list[Cell]], draws: int, page: Path) -> None:
-    """Replace what is between the two marks of the page."""
+    """Write the claim and all tables into the page."""
     parts = [claim(tables, draws)]
     parts += [f"## {title}\n\n{HEADER}\n" + "\n".join(map(str, table)) for title, table in tables.items()]
-    text = page.read_text(encoding="utf-8")
-    marks = r"(<!-- written by tests/interval_study.py -->\n).*?(<!-- end -->)"
-    found, count = re.subn(marks, lambda m: m[1] + "\n" + "\n\n".join(parts) + "\n\n" + m[2], text, flags=re.DOTALL)
+    write_between_marks(page, "tests/interval_study.py", "\n\n".join(parts))
+
+
+def write_between_marks(page: Path, program: str, text: str) -> None:
+    """Replace what stands between the two marks of the page: "written by" the program, and "end"."""
+    marks = rf"(<!-- written by {re.escape(program)} -->\n).*?(<!-- end -->)"
+    before = page.read_text(encoding="utf-8")
+    found, count = re.subn(marks, lambda mark: f"{mark[1]}\n{text}\n\n{mark[2]}", before, flags=re.DOTALL)
     assert count == 1, "the page has lost its marks"
     page.write_text(found, encoding="utf-8")
 

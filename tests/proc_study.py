@@ -4,12 +4,12 @@
 """
 
 import json
-import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from interval_study import write_between_marks
 from scipy import special
 
 from mauc import compare_mauc, mauc_interval, mauc_score
@@ -129,16 +129,7 @@ def table(figures: dict[str, dict[str, float]]) -> str:
     return "\n\n".join(parts)
 
 
-def write(figures: dict[str, dict[str, float]], page: Path = PAGE) -> None:
-    """Replace what is between the two marks of the page."""
-    text = page.read_text(encoding="utf-8")
-    marks = r"(<!-- written by tests/proc_study.py -->\n).*?(<!-- end -->)"
-    found, count = re.subn(marks, lambda m: f"{m[1]}\n{table(figures)}\n\n{m[2]}", text, flags=re.DOTALL)
-    assert count == 1, "the page has lost its marks"
-    page.write_text(found, encoding="utf-8")
-
-
 if __name__ == "__main__":
     figures = run_r()
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    write(figures)
+    write_between_marks(PAGE, "tests/proc_study.py", table(figures))

@@ -31,8 +31,6 @@ __all__ = ["BUDGETS", "RIVALS", "Contest", "cells", "rival_scores", "write_repor
 
 RIVALS = {"autogluon": "AutoGluon", "flaml": "FLAML"}
 BUDGETS = (30, 90, 300)
-GRACE = 60.0
-"""A library that runs so many seconds beyond its budget is stopped, and has failed."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,8 @@ class Contest:
     cores: int
     python: str
     """Interpreter that has the rivals installed."""
+    grace: float = 60.0
+    """Seconds after its budget when a rival that still runs is ended, and has failed."""
 
 
 def method_names(rivals: Sequence[str], budget: int) -> list[str]:
@@ -123,11 +123,12 @@ def rival_scores(
                 text=True,
                 cwd=folder,
                 env=clean | threads,
-                timeout=budget + GRACE,
+                timeout=budget + contest.grace,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return None, {"failed": f"no end {GRACE:.0f} s after its budget", "fit_seconds": budget + GRACE}
+            failed = f"no end {contest.grace:.0f} s after its budget"
+            return None, {"failed": failed, "fit_seconds": budget + contest.grace}
         if not (place / "result.json").exists():
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             return None, {"failed": f"exit {done.returncode}: {last}", "fit_seconds": time.perf_counter() - began}

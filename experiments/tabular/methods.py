@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from experiments.baselines import BASELINES
-from experiments.traditional.run import resampled_once
+from experiments.traditional.run import plugin_lr, resampled_once
 from experiments.tuning import combinations
 from mauc._estimators import scores_by_code
 from mauc._typing import Floats, Ints
@@ -214,15 +214,11 @@ def _recipes(quick: bool) -> list[Entry]:
     kernels = combinations(gamma=(0.3,) if quick else (0.1, 0.3, 1.0), l2=(1e-4,) if quick else (1e-3, 1e-4, 1e-5))
     children = combinations(min_samples=(10,) if quick else (5, 20))
     return [
-        _single("plug-in on LR", _plugin_lr, cs),
+        _single("plug-in on LR", plugin_lr, cs),
         _single("plug-in on forest", partial(_plugin_forest, 30 if quick else 300), leaves),
         _single("plug-in on calibrated boosting", partial(_plugin_boosting, 30 if quick else 100), children),
         _single("MAUC Nystroem", _nystroem, kernels),
     ]
-
-
-def _plugin_lr(C: float) -> Any:
-    return MAUCPluginClassifier(LogisticRegression(C=C, max_iter=10_000))
 
 
 def _plugin_forest(n_trees: int, min_samples_leaf: int) -> Any:

@@ -35,7 +35,7 @@ def test_runs_are_kept_and_join_the_published_ones(home, capfd):
     assert len(runs) == len(new) + len(page.read_runs(page.PUBLISHED))
     capfd.readouterr()
     main(call)
-    assert "3 fits, 3 of them there already" in capfd.readouterr().err
+    assert "3 fits, 3 already computed" in capfd.readouterr().err
 
 
 def test_a_quick_run_needs_no_file(tmp_path):

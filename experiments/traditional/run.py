@@ -23,7 +23,7 @@ from mauc.linear import MAUCClassifier
 from mauc.linear._solver import Solution
 from mauc.plugin import MAUCPluginClassifier
 
-__all__ = ["AUTHORS_SETTINGS", "PROTOCOLS", "TABLES", "authors_l2", "cells", "methods", "resampled_once"]
+__all__ = ["AUTHORS_SETTINGS", "PROTOCOLS", "TABLES", "authors_l2", "cells", "methods", "plugin_lr", "resampled_once"]
 
 TABLES = (
     "balance",
@@ -112,13 +112,14 @@ class _AuthorsClassifier(MAUCClassifier):
 def _plugins(quick: bool) -> list[Method]:
     leaves = (1,) if quick else (1, 2, 5)
     return [
-        Method("plug-in on LR", _plugin_lr, combinations(C=CS[::3] if quick else CS)),
+        Method("plug-in on LR", plugin_lr, combinations(C=CS[::3] if quick else CS)),
         Method("plug-in on forest", _plugin_forest, combinations(min_samples_leaf=leaves)),
         Method("forest", _forest, combinations(min_samples_leaf=leaves)),
     ]
 
 
-def _plugin_lr(C: float) -> Any:
+def plugin_lr(C: float) -> Any:
+    """Return the plug-in classifier on logistic regression."""
     return MAUCPluginClassifier(LogisticRegression(C=C, max_iter=10_000))
 
 

@@ -59,7 +59,7 @@ def test_the_members_of_the_stack_are_the_leaderboard(run, trees, small_stack):
 
 
 def test_json_holds_the_comparison_and_the_decisions(run, trees, small_stack):
-    result = run(*FIT, "--json", "--importance-pair", "oak", "elm")
+    result = run(*FIT, "--json", "--importance-pair", "oak", "elm", "--time-limit", 600)
     assert (result.exit_code, result.stderr) == (0, ""), result.output
     found = json.loads(result.stdout)
     board = found["leaderboard"]

@@ -11,11 +11,20 @@ from mauc._kernels.pairwise import pairwise_auc
 from mauc.partition import ClassPartition
 
 KINDS = ("ties", "softmax", "float32")
-sizes = pytest.mark.parametrize("n_classes", [2, 5, 32])
 kinds = pytest.mark.parametrize("kind", KINDS)
-
-
-cuts = pytest.mark.parametrize("cut", [{}, {"tile_elements": 50}, {"block_positives": 1}], ids=str)
+each_layout = pytest.mark.parametrize(
+    ("kind", "n_classes", "cut"),
+    [
+        ("ties", 2, {"block_positives": 1}),
+        ("ties", 5, {"tile_elements": 50}),
+        ("ties", 32, {}),
+        ("softmax", 5, {"block_positives": 1}),
+        ("softmax", 32, {"tile_elements": 50}),
+        ("float32", 2, {}),
+        ("float32", 32, {"block_positives": 1}),
+    ],
+    ids=str,
+)
 
 
 def problems(kind, n_classes, cut):
@@ -26,9 +35,7 @@ def problems(kind, n_classes, cut):
             return
 
 
-@cuts
-@sizes
-@kinds
+@each_layout
 def test_auc_matrix_is_the_definition(kind, n_classes, cut):
     for what, problem in problems(kind, n_classes, cut):
         np.testing.assert_allclose(auc_matrix(problem), pairwise_auc(problem), rtol=1e-12, atol=1e-14, err_msg=what)
@@ -62,9 +69,7 @@ def influence_by_definition(problem):
     return out
 
 
-@cuts
-@sizes
-@kinds
+@each_layout
 def test_influence_is_the_definition(kind, n_classes, cut):
     for what, problem in problems(kind, n_classes, cut):
         heavy = problem.classes.unit > 0

@@ -199,7 +199,7 @@ class TestPairwiseAUC:
         assert formula == r"\$1 to \$2"
         display.figure_.draw_without_rendering()
 
-    @pytest.mark.parametrize("n_classes", [2, 3, 5, 10, 15, 40, 100])
+    @pytest.mark.parametrize("n_classes", [2, 10, 100])
     def test_nothing_is_clipped(self, n_classes):
         names = [f"class number {k}" for k in range(n_classes)]
         display = PairwiseAUCDisplay(
@@ -207,8 +207,10 @@ class TestPairwiseAUC:
         ).plot()
         assert_nothing_clipped(display.figure_)
 
-    @pytest.mark.parametrize("figsize", [(6.4, 4.8), (11, 4.5)])
-    @pytest.mark.parametrize("names", [list("0123456789"), ["headlines", "vehicle windows", "tableware"]])
+    @pytest.mark.parametrize(
+        ("names", "figsize"),
+        [(list("0123456789"), (11, 4.5)), (["headlines", "vehicle windows", "tableware"], (6.4, 4.8))],
+    )
     def test_two_side_by_side_do_not_overlap(self, names, figsize):
         n = len(names)
         figure, both = plt.subplots(1, 2, figsize=figsize)
@@ -345,8 +347,7 @@ class TestMinorityPairs:
         assert display.plot(chance_level_kw={"ls": ":"}).chance_level_.get_linestyle() == ":"
         assert display.plot(marker_kw={"ms": 3}).points_[0].get_markersize() == 3
 
-    @pytest.mark.parametrize("n_models", [1, 3, 12])
-    @pytest.mark.parametrize("k", [1, 2, 5, 25])
+    @pytest.mark.parametrize(("n_models", "k"), [(1, 1), (3, 5), (12, 2), (12, 25)])
     def test_nothing_is_clipped(self, n_models, k):
         names = [f"model number {m}" for m in range(n_models)]
         pairs, sizes = [["some long class name", "another class"]] * k, [[1, 2000]] * k

@@ -57,6 +57,7 @@ def visit(browser, pages):
 
     def go(name, *, width=1280, height=900, scheme="light"):
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        context.set_default_timeout(120_000)  # a busy machine is not a fault of the page
         opened.append(context)
         page = context.new_page()
         page.on("console", lambda message: troubles.append(message.text))

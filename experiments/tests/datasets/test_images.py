@@ -64,7 +64,7 @@ def test_another_file_is_refused(tmp_path, changed, complaint):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"caltech101 needs the file .*features.caltech101.npz, which is not"):
+    with pytest.raises(FileNotFoundError, match=r"caltech101 needs the file .*features.caltech101.npz, which was not"):
         datasets.load("caltech101", tmp_path)
 
 

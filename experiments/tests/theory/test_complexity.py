@@ -45,7 +45,7 @@ def test_finite_by_simulation_is_near_the_exact_one():
 
 
 def test_joint_and_by_column():
-    """Apart is not smaller, and for all combinations of columns it is the same."""
+    """The sum over columns is not smaller, and for all combinations of columns it is the same."""
     y, columns = np.array([0, 0, 1, 1, 1, 2]), np.random.default_rng(2).random((3, 2, 6))
     product = [np.column_stack(c) for c in itertools.product(*columns)]
     tied = [np.column_stack([columns[i, k] for i in range(3)]) for k in range(2)]

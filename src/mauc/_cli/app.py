@@ -53,7 +53,7 @@ COMMON = {
 
 
 class App(typer.Typer):
-    """Registers commands with the common options."""
+    """Register commands with the common options."""
 
     def command(self, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
         """Register a command, as ``typer.Typer.command`` does, with the common options."""

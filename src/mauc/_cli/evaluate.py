@@ -357,7 +357,7 @@ def _check_new_name(name: str, models: dict[str, Any], given: str) -> None:
 
 
 def _check_memory(n_rows: int, memory: float, name: str) -> None:
-    """Check that memory holds the own-class scores, one column of scores and the class codes of all rows."""
+    """Check that there is memory for two scores and a class code of every row."""
     from mauc._tables.parts import available_memory
 
     needed = n_rows * (8.0 + 8.0 + 1.0)

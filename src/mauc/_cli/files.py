@@ -1,4 +1,4 @@
-"""Checks of output files and folders, before the work begins."""
+"""Check output files and folders before the work begins."""
 
 import os
 from collections.abc import Iterable

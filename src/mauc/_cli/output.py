@@ -1,4 +1,4 @@
-"""The output of commands: results on standard output, notes and progress on standard error.
+"""Print results on standard output, and notes and progress on standard error.
 
 Names of files, columns and classes may hold control characters: everything printed here escapes them.
 """
@@ -42,7 +42,7 @@ def _text(cell: Any) -> Text:
 
 
 class Output:
-    """Prints the output of a command, unless ``--json`` or ``--quiet`` forbid it."""
+    """Print the output of a command, unless ``--json`` or ``--quiet`` forbid it."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json = as_json
@@ -76,7 +76,7 @@ class Output:
             self.errors.print(f"note: {visible(text)}", soft_wrap=True)
 
     def fail(self, text: str) -> None:
-        """Print why there is no result, in one or two lines."""
+        """Print an error, in one or two lines."""
         self.errors.print(f"mauc: {visible(text, lines=True)}", soft_wrap=True)
 
     def result(self, found: Mapping[str, Any]) -> None:
@@ -127,7 +127,7 @@ def use_output(output: Output) -> Iterator[Output]:
 
 
 class TrainingProgress(Progress):
-    """Shows the running fit, the seconds left and the best model so far."""
+    """Show the running fit, the seconds left and the best model so far."""
 
     def __init__(self, output: Output, deadline: float) -> None:
         self.output, self.deadline, self.text, self.prefix = output, deadline, "", ""

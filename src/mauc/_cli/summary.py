@@ -1,4 +1,4 @@
-"""A judgement in the terminal."""
+"""Show a judgement in the terminal."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> Te
 
 
 def worst_pairs(judgement: Judgement) -> TextTable:
-    """Return the pairs with the lowest upper ends of their intervals: those surely ranked badly."""
+    """Return the pairs whose intervals have the lowest upper ends."""
     pairs = judgement.worst[:WORST]
     table = TextTable("Weakest class pair" if len(pairs) == 1 else "Weakest class pairs")
     for heading in ("class", "test rows", "and", "test rows", "mean AUC", f"{judgement.level_text} interval"):

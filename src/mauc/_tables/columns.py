@@ -1,4 +1,4 @@
-"""Columns of a table: their kinds, dates with the day first, checks, and what changed since training."""
+"""Check the columns of a table, read dates with the day first, and compare new tables with the training table."""
 
 import re
 import warnings
@@ -45,7 +45,7 @@ def describe_columns(columns: TableColumns) -> str:
 
 
 def read_kinds(table: Table) -> dict[str, str]:
-    """Return ``"number"`` or ``"other"`` for each column, which says how to read it again; booleans are numbers."""
+    """Return ``"number"`` or ``"other"`` for each column: how to read it in a new table. Booleans are numbers."""
     from pandas.api.types import infer_dtype
 
     others = {name for name in other_columns(table) if infer_dtype(table[name]) != "boolean"}
@@ -98,7 +98,7 @@ def check_finite(table: Table, path: Path) -> None:
 
 
 def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Table, list[str]]:
-    """Return the columns of the model, in its order and of its kinds; and the names of extra columns."""
+    """Return the table with the columns of the model, in its order and of its kinds, and the names of extra columns."""
     names = [str(c) for c in table.columns]
     missing = [name for name in kinds if name not in names]
     if missing:
@@ -150,7 +150,7 @@ def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
 
 
 def date_order(values: Any, given: str | None = None) -> str | None:
-    """Return ``"day-first"``, ``"month-first"``, ``"ambiguous"`` if every date could be either, None if not dates.
+    """Return ``"day-first"``, ``"month-first"`` or, if every date could be either, ``"ambiguous"``; None if not dates.
 
     ``given`` is the user's answer for ambiguous dates; without it, points between the numbers mean that the day is
     first.
@@ -181,7 +181,7 @@ def days_first_to_iso(values: Any) -> Any:
 
 
 def with_iso_dates(table: Any, kinds: dict[str, str], given: str | None, path: Path) -> tuple[Any, dict[str, str]]:
-    """Return the table with day-first dates in ISO format, and its kinds, in which such columns are ``DAY_FIRST``.
+    """Return the table with day-first dates in ISO format, and its kinds: those columns are ``DAY_FIRST``.
 
     Ambiguous columns follow ``given``, else the other columns, else the month is taken to be first, as skrub does.
     """

@@ -21,10 +21,10 @@ Split = tuple[Ints, Ints]
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Labelled rows: the features and the class of each, and its time and group where the options name them."""
+    """The features and the class of each row, and its time and group if the options name them."""
 
     path: Path
-    """The file that messages name."""
+    """The table, for messages."""
     target: str
     labels: NDArray[Any]
     features: Table
@@ -35,7 +35,7 @@ class Data:
     times: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
     order: tuple[str, ...] | None = None
-    """The classes from lowest to highest, where the target has an ordered data type."""
+    """The classes from lowest to highest, if the target has an ordered data type."""
 
     def without(self, names: Sequence[str]) -> "Data":
         """Return the data without these columns."""
@@ -124,7 +124,7 @@ def _check_no_singles(labels: NDArray[Any]) -> None:
 
 
 def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArray[np.float64]:
-    """Return numbers as they are, and dates as numbers; refuse dates that could have the day or the month first."""
+    """Return times as numbers; refuse dates that could have the day or the month first."""
     import pandas as pd
 
     missing = f"column {name!r} of {path} has rows without a time: fill them in or drop them"
@@ -207,7 +207,7 @@ def by_group(labels: Any, groups: Any, share: float, seed: int) -> Split:
     held = np.zeros(len(names), dtype=bool)
 
     def is_free(group: int) -> bool:
-        """Return whether training has every class of the group without it."""
+        """Return whether the other training groups have every class of this group."""
         present = table[group] > 0
         return not held[group] and bool(np.all(table[~held].sum(axis=0)[present] > table[group][present]))
 

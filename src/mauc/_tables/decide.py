@@ -1,6 +1,5 @@
 """Turn probabilities into predicted classes, by offsets learned from validation rows."""
 
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -64,7 +63,7 @@ def learn_decision(
 
 
 def decisions_of(probabilities: Floats, decision: Decision | None) -> Ints:
-    """Return ``(N,)`` code of the predicted class; the most probable one where no decision was learned."""
+    """Return the ``(N,)`` codes of the predicted classes; the most probable ones if no decision was learned."""
     if decision is None:
         return np.asarray(probabilities.argmax(axis=1))
     logs = log_scores(probabilities, decision["lowest"])
@@ -73,37 +72,30 @@ def decisions_of(probabilities: Floats, decision: Decision | None) -> Ints:
     return np.asarray(cheapest(posterior_of(logs, decision["scale"], decision["offsets"]), decision["costs"]))
 
 
-def read_costs(decide: str) -> Any:
-    """Return the table that ``--decide costs.csv`` names; None for ``balanced`` and ``accuracy``."""
+def read_costs(decide: str, classes: NDArray[Any]) -> Floats | None:
+    """Return the table that ``--decide costs.csv`` names; None for ``balanced`` and ``accuracy``.
+
+    Row i, column j of the ``(C, C)`` array is the cost of predicting class j if class i is true.
+    """
     import pandas as pd
 
     if decide in DECIDE:
         return None
-    path = Path(decide)
-    if path.suffix.lower() != ".csv":
+    if not decide.lower().endswith(".csv"):
         raise Usage(f"--decide must be balanced, accuracy or a table of costs such as costs.csv, got {decide!r}")
     try:
-        table = pd.read_csv(path, index_col=0)
+        table = pd.read_csv(decide, index_col=0).rename(index=str, columns=str)
     except (ValueError, UnicodeError) as error:
-        raise Failure(f"{path} cannot be read as a table of costs ({error}): save it as CSV") from None
-    return table.set_axis(table.index.map(str), axis=0).set_axis(table.columns.map(str), axis=1)
-
-
-def costs_of(table: Any, classes: NDArray[Any], path: str) -> Floats:
-    """Return ``(C, C)`` costs of predicting the class of the column for the class of the row."""
+        raise Failure(f"{decide} cannot be read as a table of costs ({error}): save it as CSV") from None
     names = [str(name) for name in classes]
     for where, there in (("row", table.index), ("column", table.columns)):
         missing = [name for name in names if name not in there]
         if missing:
             raise Failure(
-                f"{path} has no {where} {missing[0]!r}: it needs a row for each true class and a column for each "
+                f"{decide} has no {where} {missing[0]!r}: it needs a row for each true class and a column for each "
                 "predicted one, and in each cell the cost"
             )
-    found = table.loc[names, names].to_numpy()
-    try:
-        costs = np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError):
-        costs = np.full((1, 1), np.nan)
+    costs = table.loc[names, names].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     if not np.isfinite(costs).all():
-        raise Failure(f"{path} must hold a number in every cell: the cost of predicting the class of the column")
-    return costs
+        raise Failure(f"{decide} must hold a number in every cell: the cost of predicting the class of the column")
+    return np.asarray(costs)

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from mauc._archive import MAX_SIZE
 from mauc._tables.columns import describe_columns, same_columns, warn_of_other_dates
 from mauc._tables.data import Data, prepare
-from mauc._tables.decide import costs_of, read_costs
+from mauc._tables.decide import read_costs
 from mauc._tables.flags import (
     Flag,
     flag_codes,
@@ -354,9 +355,7 @@ def fit_data(
 ) -> FittedTable:
     """Train and test; the time limit counts from ``began``, in the seconds of :func:`time.monotonic`."""
     progress = progress or Progress()
-    costs = read_costs(options.decide)
-    if costs is not None:
-        costs = costs_of(costs, np.unique(data.labels), options.decide)
+    costs = read_costs(options.decide, np.unique(data.labels))
     seed, labels = options.seed, data.labels
     if options.cv:
         folds = cv_folds(labels, data.groups, options.cv, options.repeats, seed)
@@ -391,7 +390,9 @@ def fit_data(
     if options.cv:
         evaluation = cross_validate(trainer, folds, until)
     else:
-        evaluation = evaluate_holdout(trainer, train, test, until, n_unknown)
+        # On a busy machine, threads that wait for each other take more time than a small forest.
+        with threadpool_limits(1 if options.few_seconds else None):
+            evaluation = evaluate_holdout(trainer, train, test, until, n_unknown)
     final, board = evaluation.final, evaluation.final.board
     if options.refit:
         progress.prefix = "on all rows: "
@@ -400,7 +401,7 @@ def fit_data(
         cut.extend(final.board.cut if final.board else ())
     importance, note = _importance(evaluation, trainer, ends)
     deadline = ends - 0.05 * options.time_limit
-    flags += _flag_leaks(data, evaluation, train, test, importance, deadline, seed, progress)
+    flags += _flag_leaks(trainer, evaluation, train, test, importance, deadline)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
     hashes = training_hashes(row_hashes({name: cells[name][rows] for name in data.kinds}))
     model = TableModel(final.classifier, data.kinds, data.target, final.about, final.decision, hashes)
@@ -422,26 +423,26 @@ def _few_rows(data: Data, rows: Ints, name: str, seed: int, cut: list[str]) -> I
 
 
 def _flag_leaks(
-    data: Data,
+    trainer: Trainer,
     evaluation: Evaluation,
     train: Ints,
     test: Ints,
     importance: list[Importance],
     deadline: float,
-    seed: int,
-    progress: Progress,
     most_columns: int = 300,
 ) -> list[Flag]:
     """Flag columns and splits after training; no flags if there is no time."""
+    data, seed = trainer.data, trainer.options.seed
     if time.monotonic() > deadline or data.features.shape[1] > most_columns:
         return []
-    progress.step("looking for leaks")
-    table, labels, scorer = data.features, data.labels, quick_scorer(data.labels, deadline, seed)
+    trainer.progress.step("looking for leaks")
+    table, labels = data.features, data.labels
+    scorer = quick_scorer(labels, deadline, seed, quick=trainer.options.few_seconds)
     score = evaluation.judgement.headline.mauc.score
-    flags = flag_leaks(table, labels, train, test, data.target, score, importance, scorer, seed=seed)
+    flags = flag_leaks(table, labels, train, test, data.target, score, importance, scorer, seed)
     if data.groups is None and data.times is None:
-        flags += flag_codes(table, labels, train, test, scorer, seed=seed)
-        flags += flag_times(table, labels, scorer, seed=seed)
+        flags += flag_codes(table, labels, train, test, scorer, seed)
+        flags += flag_times(table, labels, scorer, seed)
     return flags
 
 
@@ -456,7 +457,7 @@ def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[
     seconds = 0.6 * (ends - time.monotonic())
     stop = time.monotonic() + seconds
     no_time = "no time for permutation importance: raise --time-limit"
-    if seconds <= 0:
+    if seconds < 0.05 * options.time_limit:
         return [], no_time
 
     def watch(column: str) -> None:

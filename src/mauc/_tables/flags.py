@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from mauc.metrics import Importance, mauc_score
 from mauc.model_selection import RareClassKFold, some_of_each
 
 FEW_ROWS = 10  # with fewer rows, any column may be unique by chance
+CHECKED_ROWS = 5_000
 IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|idx|index|uuid|guid|key|nr|no|number|row|rowid|unnamed)([^a-z]|$)")
 FitAndScore = Callable[[Table, Ints, Ints], float]
 """Fits a quick model on the training rows of a table; returns its MAUC on the test rows, or NaN without time."""
@@ -243,28 +244,25 @@ def flag_leaks(
     score: float,
     importance: Sequence[Importance],
     fit_and_score: FitAndScore,
-    *,
-    least_alone: float = 0.9,
-    most_left: float = 1 / 3,
-    most_rows: int = 5_000,
     seed: int = 0,
 ) -> list[Flag]:
-    """Flag columns that reach ``least_alone`` alone, and without which little of the ``score`` above chance is left.
+    """Flag columns that reach a MAUC of 0.9 alone, and without which a third of the score above chance is left.
 
-    At most ``most_left`` of it is left for a quick model that is fitted without the column. If there is no time to fit
-    one, the drop by shuffling the column decides.
+    That is the score of a quick model without the column or, if there is no time to fit one, of the model with the
+    column shuffled.
     """
-    rows = train[some_of_each(labels[train], most_rows, seed)]
+    rows = train[some_of_each(labels[train], CHECKED_ROWS, seed)]
+    most_left = 0.5 + (score - 0.5) / 3
     found = []
     for each in importance:
-        if each.pair is not None or score - each.drop - 0.5 > most_left * (score - 0.5):
+        if each.pair is not None or score - each.drop > most_left:
             continue
         alone = _column_mauc(table[each.column].iloc[rows], labels[rows], seed)
-        if not alone >= least_alone:
+        if not alone >= 0.9:
             continue
         refitted = fit_and_score(table.drop(columns=each.column), train, test) if table.shape[1] > 1 else math.nan
         without = score - each.drop if math.isnan(refitted) else refitted
-        if without - 0.5 <= most_left * (score - 0.5):
+        if without <= most_left:
             text = (
                 f"column {each.column!r} alone predicts {target!r} almost perfectly (MAUC {alone:.3f} alone, "
                 f"{without:.3f} without it); will you have it at prediction time?"
@@ -274,44 +272,33 @@ def flag_leaks(
 
 
 def flag_codes(
-    table: Table,
-    labels: NDArray[Any],
-    train: Ints,
-    test: Ints,
-    fit_and_score: FitAndScore,
-    *,
-    least_alone: float = 0.6,
-    least_loss: float = 0.03,
-    most_rows: int = 5_000,
-    most_scored: int = 2,
-    seed: int = 0,
+    table: Table, labels: NDArray[Any], train: Ints, test: Ints, fit_and_score: FitAndScore, seed: int = 0
 ) -> list[Flag]:
     """Flag columns of codes that are in training and test rows and predict the class: persons, devices, …
 
-    For the ``most_scored`` strongest ones, a quick model is scored with a random split and with whole groups held out.
-    A column whose groups cost less than ``least_loss``, or no more than chance may, is not flagged.
+    For the two strongest ones, a quick model is scored with a random split and with whole groups held out. A column is
+    not flagged if the difference is small.
     """
-    rows = train[some_of_each(labels[train], most_rows, seed)]
+    rows = train[some_of_each(labels[train], CHECKED_ROWS, seed)]
     found = []
     for name in map(str, table.columns):
         values = table[name]
-        if not are_codes(name, values):
-            continue
-        if values.iloc[test].isin(values.iloc[train].dropna()).mean() < 0.5:
+        if not are_codes(name, values) or values.iloc[test].isin(values.iloc[train].dropna()).mean() < 0.5:
             continue
         some = values.iloc[rows]
         alone = _column_mauc(some.astype(str), labels[rows], seed)
         # A number that predicts as well by its size as by its exact value is a measurement.
         measures = values.dtype.kind in "iuf" and _column_mauc(some, labels[rows], seed) > alone - 0.03
-        if alone >= least_alone and not measures:
+        if alone >= 0.6 and not measures:
             found.append((alone, name))
     flags = []
-    for alone, name in sorted(found, reverse=True)[:most_scored]:
-        keys = np.asarray(table[name].astype(str))
-        scores = _score_both_ways(table, labels, name, keys, fit_and_score, most_rows, seed, by_times=False)
-        if scores is not None and scores[0] - scores[1] < max(least_loss, scores[2]):
+    for alone, name in sorted(found, reverse=True)[:2]:
+        groups = np.asarray(table[name].astype(str))
+        some = _rows_of_some_groups(groups, CHECKED_ROWS, seed)
+        scores = _score_both_ways(table, labels, name, some, fit_and_score, seed, groups=groups)
+        if scores is not None and not scores.differ:
             continue
-        both = "" if scores is None else f" (MAUC {scores[0]:.3f}, but {scores[1]:.3f} with whole groups held out)"
+        both = f" (MAUC {scores.random:.3f}, but {scores.other:.3f} with whole groups held out)" if scores else ""
         text = (
             f"column {name!r} holds codes that are in both training and test rows{both}: if new rows will have new "
             f"codes, use --group {name}"
@@ -320,53 +307,53 @@ def flag_codes(
     return flags
 
 
-def flag_times(
-    table: Table,
-    labels: NDArray[Any],
-    fit_and_score: FitAndScore,
-    *,
-    least_loss: float = 0.03,
-    most_rows: int = 5_000,
-    most_scored: int = 2,
-    seed: int = 0,
-) -> list[Flag]:
-    """Flag the first column of dates by which the latest rows are predicted worse than random rows.
-
-    Worse is by ``least_loss`` and beyond chance. At most ``most_scored`` columns are tried.
-    """
+def flag_times(table: Table, labels: NDArray[Any], fit_and_score: FitAndScore, seed: int = 0) -> list[Flag]:
+    """Flag the first of two columns of dates by which the latest rows are predicted worse than random rows."""
     columns = ((str(name), _times(table[name])) for name in table.columns)
-    for name, times in [(name, times) for name, times in columns if times is not None][:most_scored]:
-        scores = _score_both_ways(table, labels, name, times, fit_and_score, most_rows, seed, by_times=True)
-        if scores is not None and scores[0] - scores[1] >= max(least_loss, scores[2]):
+    rows = some_of_each(labels, CHECKED_ROWS, seed)
+    for name, times in [(name, times) for name, times in columns if times is not None][:2]:
+        scores = _score_both_ways(table, labels, name, rows, fit_and_score, seed, times=times)
+        if scores is not None and scores.differ:
             text = (
-                f"the latest rows by column {name!r} are predicted worse than random rows (MAUC {scores[1]:.3f} and "
-                f"{scores[0]:.3f}): if the model is for later rows, use --time-column {name}"
+                f"the latest rows by column {name!r} are predicted worse than random rows (MAUC {scores.other:.3f} and "
+                f"{scores.random:.3f}): if the model is for later rows, use --time-column {name}"
             )
             return [Flag("time", name, float("nan"), text)]
     return []
+
+
+class _TwoScores(NamedTuple):
+    """Multiclass AUCs of a quick model with a random split, and with a split by groups or times."""
+
+    random: float
+    other: float
+    margin: float
+    """Two standard errors of the difference."""
+
+    @property
+    def differ(self) -> bool:
+        """Whether the random split scores higher, by more than chance and by enough to matter."""
+        return self.random - self.other >= max(0.03, self.margin)
 
 
 def _score_both_ways(
     table: Table,
     labels: NDArray[Any],
     name: str,
-    keys: NDArray[Any],
+    rows: Ints,
     fit_and_score: FitAndScore,
-    most_rows: int,
     seed: int,
     *,
-    by_times: bool,
+    groups: NDArray[Any] | None = None,
+    times: NDArray[Any] | None = None,
     share: float = 0.25,
-) -> tuple[float, float, float] | None:
-    """Return the score with a random split, that by groups or times, and two standard errors of the difference.
-
-    None if one of the scores is unknown.
-    """
-    rows = some_of_each(labels, most_rows, seed) if by_times else _rows_of_some_groups(keys, most_rows, seed)
+) -> _TwoScores | None:
+    """Score a random split of the rows, and one by groups or times without their column; None if either fails."""
     try:
-        split = (
-            by_time(labels[rows], keys[rows], share) if by_times else by_group(labels[rows], keys[rows], share, seed)
-        )
+        if times is not None:
+            split = by_time(labels[rows], times[rows], share)
+        else:
+            split = by_group(labels[rows], np.asarray(groups)[rows], share, seed)
     except Failure:  # too few groups or times
         return None
     random_split = stratified(labels[rows], share, seed)
@@ -374,8 +361,8 @@ def _score_both_ways(
     other = fit_and_score(table.drop(columns=name), *(rows[part] for part in split)) if table.shape[1] > 1 else 0.5
     if math.isnan(random + other):
         return None
-    tests = ((random, random_split[1]), (other, split[1]))
-    return random, other, 2.0 * math.sqrt(sum(_variance(score, labels[rows[test]]) for score, test in tests))
+    variance = _variance(random, labels[rows[random_split[1]]]) + _variance(other, labels[rows[split[1]]])
+    return _TwoScores(random, other, 2.0 * math.sqrt(variance))
 
 
 def _variance(score: float, labels: NDArray[Any]) -> float:
@@ -419,14 +406,20 @@ def _times(values: Any, *, least: int = 20) -> NDArray[np.float64] | None:
 
 
 def quick_scorer(
-    labels: NDArray[Any], deadline: float, seed: int = 0, *, most_rows: int = 3_000, most_classes: int = 100
+    labels: NDArray[Any],
+    deadline: float,
+    seed: int = 0,
+    *,
+    quick: bool = False,
+    most_rows: int = 3_000,
+    most_classes: int = 100,
 ) -> FitAndScore:
-    """Return a scorer that fits extra trees on some of the training rows.
+    """Return a scorer that fits extra trees on some of the training rows, with ``quick`` columns if asked for.
 
     It returns NaN if the time until the ``deadline``, in the seconds of :func:`time.monotonic`, is less than twice
     that of the last call, or where there are too many classes.
     """
-    longest = 0.0
+    longest = 0.25 if quick else 1.0
 
     def fit_and_score(table: Table, train: Ints, test: Ints) -> float:
         nonlocal longest
@@ -438,7 +431,7 @@ def quick_scorer(
         from mauc.ensemble import TableColumns
 
         fitted, scored = (part[some_of_each(labels[part], most_rows, seed)] for part in (train, test))
-        columns = TableColumns()
+        columns = TableColumns(quick=quick)
         X = columns.fit_transform(table.iloc[fitted], labels[fitted])
         model = ExtraTreesClassifier(60, min_samples_leaf=2, random_state=seed).fit(X, labels[fitted])
         scored = scored[np.isin(labels[scored], model.classes_)]

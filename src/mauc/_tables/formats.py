@@ -1,4 +1,4 @@
-"""Excel workbooks, and ARFF files as Weka and OpenML have them."""
+"""Read Excel workbooks, and ARFF files, which Weka and OpenML use."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ NUMERIC = ("numeric", "real", "integer")
 
 
 def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
-    """Return a sheet as CSV, the first one unless named; dates as 2024-03-31, errors such as #DIV/0! empty."""
+    """Return a sheet as CSV, by default the first. Dates are like 2024-03-31; errors such as #DIV/0! are empty."""
     try:
         from openpyxl import load_workbook
     except ModuleNotFoundError:
@@ -106,7 +106,7 @@ def _text(value: Any) -> str:
 
 
 def read_arff(source: Source, text: Collection[str], encoding: str | None) -> Any:
-    """Return a pandas DataFrame: numbers, and all else as it is written; ``?`` is missing.
+    """Return a pandas DataFrame of numbers, and of other values as they are written; ``?`` is missing.
 
     The columns named in ``text`` are not read as numbers. Sparse rows, which are in braces, are refused.
     """

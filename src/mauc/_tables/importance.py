@@ -1,4 +1,4 @@
-"""Permutation importance of a table's columns, within a number of seconds."""
+"""Compute the permutation importance of a table's columns within a number of seconds."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ def importance_within(
 ) -> tuple[list[Importance], str]:
     """Return :func:`mauc.metrics.mauc_importance` of test rows, and a sentence on how it was computed.
 
-    Each column is shuffled five times among up to 2,000 rows. Where this would take longer than ``seconds``, there are
+    Each column is shuffled five times among up to 2,000 rows. If this would take longer than ``seconds``, there are
     fewer shuffles, then fewer rows, then only the columns that predict best alone, at least one. Two runs with the same
     plan give the same numbers.
     """
@@ -81,7 +81,7 @@ def importance_within(
 
 
 def _best_columns(table: Table, labels: NDArray[Any], most: int) -> list[str]:
-    """Return all columns where they are few enough, else those that predict best alone."""
+    """Return all columns if they are few enough, else those that predict best alone."""
     names = [str(name) for name in table.columns]
     if len(names) <= most:
         return names

@@ -1,4 +1,4 @@
-"""Model files: skops, never pickle. Loading one runs only code of listed types, unless the user trusts the file.
+"""Write and read model files: skops, never pickle. Loading runs only code of listed types, unless the user trusts it.
 
 A file is read once, its archive checked and unpacked within bounds (:mod:`mauc._archive`), and its tree compared with
 the list (:mod:`mauc._tables.model_schema`). skops then loads an archive made anew from the parts that were checked.
@@ -26,7 +26,7 @@ from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 FORMAT = "mauc model 3"
 SCHEMA = "schema.json"
 REAL = (ImportError, MemoryError, OSError)
-"""Errors that say nothing about the file: they are raised unchanged."""
+"""Errors whose cause is not the content of the file: they are raised unchanged."""
 SCHEMA_SHARE = 0.25  # of the size allowed: as Python objects the tree takes several times its length
 
 
@@ -93,7 +93,7 @@ class _NoArrayLibraries:
 
 
 def write_model(path: Path, model: TableModel) -> None:
-    """Write the file in one step: a run that is killed leaves the old one, or none."""
+    """Write the file in one step: a run that is killed leaves the old file, or none."""
     skops = load_skops()
     parts = {name: getattr(model, name) for name in TableModel.__dataclass_fields__}
     with packed_trees(parts):
@@ -325,7 +325,7 @@ def _unpack_forest(arrays: dict[str, Any], n_features: int, n_classes: int) -> l
 
 
 def _check_nodes(tree: Any, inner: Any, left: str, right: str, feature: str, n_features: int) -> None:
-    """Refuse what would let prediction, which checks no index, read outside of the arrays, or run in circles."""
+    """Refuse nodes by which prediction, which checks no index, would read outside of the arrays or never end."""
     nodes = tree[inner]
     first, last = (which(nodes[left], nodes[right]) for which in (np.minimum, np.maximum))
     if not len(tree) or (first <= inner).any() or (last >= len(tree)).any():

@@ -1,4 +1,4 @@
-"""The types that ``mauc fit`` writes to a model file, and the search for anything else.
+"""List the types that ``mauc fit`` writes to a model file, and find anything else in one.
 
 A skops file is a tree of nodes in ``schema.json``. Each names a loader, which decides what skops does with the node,
 and a type, which is imported. skops trusts all of scikit-learn, and any type its user adds, whichever loader asks for
@@ -131,7 +131,7 @@ class Malformed(ValueError):
 
 
 def foreign_parts(schema: Any, files: Collection[str] = ()) -> list[str]:
-    """Return the names of all that a model file holds beyond what ``mauc fit`` writes; import only listed modules.
+    """Return the names of all parts of a model file that ``mauc fit`` does not write; import only listed modules.
 
     ``files`` are the array files in the archive. Raises :class:`Malformed` where the tree itself is forged.
     """

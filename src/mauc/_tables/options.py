@@ -1,4 +1,4 @@
-"""The checked options of ``mauc fit`` and ``fit_table``, and the linear model that some of them describe."""
+"""Check the options of ``mauc fit`` and ``fit_table``, and make the linear model that some of them describe."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,7 +12,7 @@ ALPHAS = {"squared": (0.5, 1.0, 2.0), "hinge": (0.2, 0.5, 1.0)}
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear model instead of the stack; None: chosen by cross-validation, or the default."""
+    """Parameters of a linear model instead of the stack; None: cross-validated, or the default."""
 
     surrogate: str | None = None
     alpha: float | None = None

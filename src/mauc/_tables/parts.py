@@ -1,4 +1,4 @@
-"""Tables in parts: the files of a folder, of a pattern or of a list, read in batches of bounded size."""
+"""Read tables in parts: the files of a folder, of a pattern or of a list, in batches of bounded size."""
 
 import csv
 import io
@@ -41,7 +41,7 @@ from mauc._typing import Ints
 
 FORMATS = {"csv": "csv", "tsv": "csv", "tab": "csv", "txt": "csv", "parquet": "parquet", "pq": "parquet", "npz": "npz"}
 MANIFEST = ".mauc-predict.json"
-"""File in a folder of scores that ``mauc predict`` writes in parts: names the table, and records if all is written."""
+"""File beside the scores that ``mauc predict`` writes in parts: names the table, and whether all parts are written."""
 BATCH_ROWS = 1 << 18
 BYTES_PER_CELL = 40
 """Memory per cell of a table that is read whole and evaluated: the cell, its copies, and results."""
@@ -57,7 +57,7 @@ def format_of(path: Path) -> str:
 
 
 def find_parts(given: Sequence[Path], option: str) -> "Parts":
-    """Return the files that are meant: those of a folder, those that match a pattern, or these themselves."""
+    """Return the files that the user names: by a folder, by a pattern, or one by one."""
     found = [file for path in given for file in _expanded(path)]
     duplicates = [path for path, times in Counter(found).items() if times > 1]
     if duplicates:
@@ -140,7 +140,7 @@ class Parts:
 
     @cached_property
     def date_formats(self) -> dict[str, str]:
-        """How to write each column of dates in Parquet: with hours where any row of any part has some."""
+        """Format of each column of dates in Parquet: with hours if a row of any part has some."""
         import pyarrow as pa
 
         dates = [str(f.name) for f in open_parquet(self.paths[0]).schema_arrow if pa.types.is_timestamp(f.type)]
@@ -221,7 +221,7 @@ def available_memory() -> float:
 def part_batches(
     path: Path, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS, *, text: bool = False
 ) -> Iterator[Any]:
-    """Yield record batches of pyarrow, of these columns or of all; those of CSV are read as text, or as numbers.
+    """Yield record batches of pyarrow, of these columns or of all; columns of CSV are read as text, or as numbers.
 
     Parquet is not read through pyarrow.dataset, which decodes a row group whole: 10,000,000 rows of five scores in one
     group took 340 MB that way, and nothing beyond a batch this way.
@@ -310,7 +310,7 @@ def _header(path: Path) -> dict[str, str]:
 
 
 def _type_name(kind: Any) -> str:
-    """Return the type, the same for all ways to store text or dates."""
+    """Return the name of a type, the same for all ways to store text or dates."""
     import pyarrow as pa
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -358,7 +358,7 @@ class TrueClasses:
     """``(N,)`` index of each row's class, in as few bytes as possible."""
 
     def renamed(self, names: NDArray[np.str_]) -> "TrueClasses":
-        """Return the same rows with other names for the labels; labels of one name become one."""
+        """Return the same rows with other names for the labels; labels that get the same name are merged."""
         labels, place = np.unique(names, return_inverse=True)
         return TrueClasses(labels, smallest_ints(place, len(labels))[self.codes])
 
@@ -453,12 +453,12 @@ def _as_series(parts: Parts, name: str, values: list[Any]) -> Any:
 
 
 class ScoreColumns:
-    """Columns of scores in parts, read again whenever needed; a :class:`mauc.metrics.out_of_core.ScoredRows`."""
+    """Columns of scores in parts, read again in each pass; a :class:`mauc.metrics.out_of_core.ScoredRows`."""
 
     def __init__(
         self, parts: Parts, names: Sequence[str], codes: NDArray[Any], counts: Ints, rows: NDArray[np.bool_]
     ) -> None:
-        """Take the ``rows`` of the parts; ``codes`` and ``counts`` are of these alone."""
+        """Use the given ``rows`` of the parts; ``codes`` and ``counts`` describe these alone."""
         self.parts, self.names, self.codes, self.counts = parts, list(names), codes, counts
         self.rows = rows
         self._checked: set[str] = set()

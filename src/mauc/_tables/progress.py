@@ -1,4 +1,4 @@
-"""How far a training is, and the names of its models."""
+"""Report the progress of a training, and name its models."""
 
 NAMES = {
     "starter": "small forest",
@@ -25,7 +25,7 @@ def full_name(name: str) -> str:
 
 
 class Progress:
-    """Ignores the progress of a training; the command line has a subclass that shows it."""
+    """Ignore the progress of a training; the command line has a subclass that shows it."""
 
     prefix = ""
     """Text before the name of each step."""

@@ -1,4 +1,4 @@
-"""Tables of users: CSV, TSV, Excel, ARFF, Parquet or NPZ files, their columns, and the classes in a column."""
+"""Read CSV, TSV, Excel, ARFF, Parquet and NPZ files, their columns, and the classes in a column."""
 
 import difflib
 import warnings
@@ -117,7 +117,7 @@ def _npz(path: Path, max_size: float) -> Table:
 
 
 def _with_missing(table: Table, missing: Collection[str]) -> Table:
-    """Return the table with cells that are written as one of these missing."""
+    """Return the table without the cells that are written as one of these texts."""
     if not missing:
         return table
     return table.mask(table.map(lambda value: str(value).removesuffix(".0") in missing or str(value) in missing))
@@ -171,7 +171,7 @@ def as_in_text(table: Table) -> Table:
 
 
 def other_columns(table: Table) -> list[str]:
-    """Return the names of columns that do not have a data type of numbers; quick for thousands of columns."""
+    """Return the columns whose data type is not numeric; quick for thousands of columns."""
     return [name for name, kind in table.dtypes.items() if kind.kind not in "iufb"]
 
 
@@ -238,7 +238,7 @@ def rows_with_lists(values: Any) -> list[int]:
 
 
 def has_class(target: Any, name: str, path: Path) -> Any:
-    """Return ``(N,)`` which rows have a class, with a warning about the others."""
+    """Return an ``(N,)`` mask of the rows that have a class, with a warning about the others."""
     found = np.asarray(target.notna())
     n = int((~found).sum())
     if n:
@@ -295,7 +295,7 @@ def class_labels(values: Any, name: str, path: Path, *, as_named: bool = False) 
 
 
 def _check_few_numbers(values: Any, name: str, path: Path, many: int = 100, rows_each: float = 20.0) -> None:
-    """Refuse whole numbers as classes, unless they are few, recur often, or skip hardly a number, as codes do."""
+    """Refuse whole numbers as classes, unless they are few, recur often, or leave few gaps, as codes do."""
     distinct = np.unique(np.asarray(values))
     span = float(distinct[-1]) - float(distinct[0]) + 1
     if len(distinct) > many and len(values) < rows_each * len(distinct) and len(distinct) < 0.5 * span:

@@ -1,4 +1,4 @@
-"""Hashes of rows, and the test scores that ``mauc fit`` saves beside a model, so that two fits can be compared later.
+"""Hash rows, and save the test scores of ``mauc fit`` beside a model, so that two fits can be compared later.
 
 The same values give the same hash, whatever file they came from. A model file holds the hashes of its training rows (8
 bytes each, at most about a million), so that ``mauc predict`` can say which rows of a new table it was trained on.
@@ -69,7 +69,7 @@ def training_hashes(rows: Hashes, *, most: int = 1_000_000) -> Hashes:
 
 
 def were_trained_on(table: Table, trained: Hashes) -> NDArray[np.bool_]:
-    """Return ``(N,)`` which rows were trained on; ``trained`` is what :func:`training_hashes` returned.
+    """Return an ``(N,)`` mask of the training rows; ``trained`` is what :func:`training_hashes` returned.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def were_trained_on(table: Table, trained: Hashes) -> NDArray[np.bool_]:
 
 
 def estimate_trained(n_found: int, n_rows: int, trained: Hashes) -> tuple[int, bool]:
-    """Return how many rows were trained on, from the number found; and whether that is exact, not an estimate."""
+    """Return how many rows were training rows, given the number found, and whether that is exact."""
     limit = int(trained[0])
     if limit == LARGEST:
         return n_found, True
@@ -90,7 +90,7 @@ def estimate_trained(n_found: int, n_rows: int, trained: Hashes) -> tuple[int, b
 
 
 def trained_note(n_trained: int, n_rows: int, *, exact: bool = True) -> str:
-    """Return a note on rows that were trained on; empty if there are none.
+    """Return a note about training rows; empty if there are none.
 
     >>> trained_note(776, 1000)
     '776 of these 1000 rows were training rows: scores on them are too good, test the model on other rows'
@@ -147,7 +147,7 @@ class SavedScores:
     n_rows: int
     """Rows of the whole table."""
     rows: Ints
-    """``(n,)`` which of them are test rows."""
+    """``(n,)`` positions of the test rows."""
     labels: NDArray[Any]
     """``(n,)`` their classes."""
     classes: NDArray[Any]
@@ -192,7 +192,7 @@ def write_saved_scores(model: Path, saved: SavedScores) -> Path:
 
 
 def read_saved_scores(path: Path, max_size: float = MAX_SIZE) -> SavedScores:
-    """Return the scores in a ``.scores.npz`` file, or those beside a model file, refused if of another model."""
+    """Return the scores in a ``.scores.npz`` file, or beside a model file; refuse those of another model."""
     if is_saved_scores(path):
         return _read(path, max_size)[0]
     if not path.exists():
@@ -242,7 +242,7 @@ def _read(path: Path, max_size: float) -> tuple[SavedScores, str]:
 
 
 def check_same_table(first: SavedScores, other: SavedScores, names: Sequence[Path]) -> None:
-    """Refuse scores of two tables: of other rows, classes or targets, or with a common column that differs."""
+    """Refuse scores of different tables: other rows, classes or targets, or a common column that differs."""
     a, b = names
     if first.target != other.target:
         raise Failure(f"{a} predicts {first.target!r} and {b} predicts {other.target!r}: compare models of one target")

@@ -1,4 +1,4 @@
-"""Tables of scores, of ``mauc predict`` or any other program: which columns are scores, and of which class."""
+"""Find the score columns in a table of ``mauc predict`` or any other program, and the class of each."""
 
 import warnings
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) 
 
 
 def scored_rows(names: Sequence[str], classes: Any, codes: Any, path: Path | str, prefix: str | None = None) -> Any:
-    """Return ``(N,)`` which rows have classes with scores, in a table of ``mauc predict``; warn of the others.
+    """Return an ``(N,)`` mask of the rows whose class has scores, in a table of ``mauc predict``; warn of the others.
 
     ``codes`` are the indices of the rows' classes in ``classes``. A model does not know the classes that ``--min-rows``
     left out. In other tables a class without scores is a mistake, and so is one that differs only in case or blanks:
@@ -46,7 +46,7 @@ def scored_rows(names: Sequence[str], classes: Any, codes: Any, path: Path | str
 
 
 def score_columns(names: list[str], classes: list[str], path: Path | str, prefix: str | None = None) -> dict[str, str]:
-    """Return class → the name of its column, for all score columns."""
+    """Return the name of the score column of each class."""
     detected = prefix is None
     prefix = _prefix(names, prefix, classes)
     missing = [c for c in classes if prefix + c not in names]
@@ -77,7 +77,7 @@ def as_in_columns(labels: Any, table: Table, prefix: str | None = None) -> Any:
 
 
 def _prefix(names: list[str], prefix: str | None, classes: Sequence[str]) -> str:
-    """Return the text before the class in the names of score columns: as given, ours, none, or one that fits."""
+    """Return the prefix of score columns: the given one, that of ``mauc predict``, none, or one that fits."""
     if prefix is not None:
         return prefix
     if any(name.startswith(PREFIX) for name in names):

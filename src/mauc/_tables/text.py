@@ -1,6 +1,6 @@
-"""Text tables: their bytes, encoding, separator, header line and decimal signs.
+"""Read text tables: detect their encoding, separator, header line and decimal signs.
 
-All of these are detected. A warning says so where a file is not UTF-8 with commas (tabs in .tsv) and decimal points.
+A warning says what was detected if a file is not UTF-8 with commas (tabs in .tsv) and decimal points.
 """
 
 import codecs
@@ -29,7 +29,7 @@ BLOCK = 1 << 20
 UNREADABLE = (EOFError, UnicodeError, ValueError, gzip.BadGzipFile, zlib.error)
 """Raised by pandas for text that is no table, and for damaged archives."""
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-"""In the order of preference if all else is equal: commas also occur in numbers and text."""
+"""The first is preferred if all else is equal: commas also occur in numbers and text."""
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -43,8 +43,9 @@ ENCODINGS = {
     "cp1252": "Windows-1252",
     "latin-1": "Latin-1",
 }
-# A comma before other than three digits, or after a 0, is a decimal one; two commas, or one before a point, are not.
-# Nobody writes a 0 before thousands: beside decimal commas 0.125 is no number, and 1.125 is one thousand.
+# A comma marks decimals if it does not come before three digits, or if it comes after a lone 0. Two commas, or a comma
+# and then a point, mark thousands. Thousands have no leading 0: beside decimal commas, 1.125 is 1125, and 0.125 is no
+# number.
 NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 WITH_DECIMAL_COMMA = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
 WITH_THOUSANDS_COMMA = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
@@ -189,15 +190,18 @@ def read_text(
 
     def parse(**options: Any) -> Any:
         with source.open() as stream:
-            return pd.read_csv(stream, sep=separator, encoding=encoding, **options)
+            return pd.read_csv(stream, sep=separator, encoding=encoding, **(named | options))
 
     try:
         encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
         sample = _sample(source, encoding)
         separator = how.separator or _best_separator(sample)
-        source = _with_header(source, _rows(sample, separator), separator, encoding, how.header)
+        named: dict[str, Any] = {}
+        if not _has_header(_rows(sample, separator), how.header, source.path):
+            n_columns = parse(header=None, nrows=1).shape[1]
+            named = {"header": None, "names": [f"column_{k}" for k in range(1, n_columns + 1)]}
         # The header is read separately, because pandas renames the second of two columns of one name.
-        header = pd.Index(parse(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0])
+        header = pd.Index(named.get("names", parse(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]))
         check_names(header[header != ""], source.path)
         missing = list(how.missing)
         table = parse(low_memory=False, dtype=dict.fromkeys(text, str), na_values=missing)
@@ -221,7 +225,7 @@ def read_text(
 
 
 def detect_encoding(source: Source) -> str:
-    """Return UTF-8 where every byte fits it; UTF-16 by its mark or its zeros; else Windows-1252, or Latin-1."""
+    """Return UTF-8 if all bytes fit it, UTF-16 if a mark or zeros show it, else Windows-1252, or Latin-1."""
     with source.open() as stream:
         start = stream.read(BLOCK)
     for mark, encoding in BYTE_ORDER_MARKS.items():
@@ -260,7 +264,7 @@ def _sample(source: Source, encoding: str) -> str:
 
 
 def _rows(sample: str, separator: str, most: int = 50) -> list[list[str]]:
-    """Return the cells of the first lines; a line ends where pandas ends it, not at U+2028, which a name may hold."""
+    """Return the cells of the first lines. As in pandas, U+2028, which a name may hold, does not end a line."""
     try:
         lines = csv.reader(io.StringIO(sample, newline=""), delimiter=separator)
         return [row for row in islice(lines, most) if row]
@@ -287,31 +291,26 @@ def _best_separator(sample: str) -> str:
     return best if merit(best)[1] else ","
 
 
-def _with_header(source: Source, rows: list[list[str]], separator: str, encoding: str, header: bool | None) -> Source:
-    """Return the text with a header line: ``column_1``, ``column_2``, … if it has none."""
-    if header is None and rows and not has_header(rows[0], rows[1:]):
-        header = False
+def _has_header(rows: list[list[str]], given: bool | None, path: Path) -> bool:
+    """Return what the user gave, else what the first lines look like."""
+    if given is not None or not rows:
+        return given is not False
+    found = has_header(rows[0], rows[1:])
+    if not found:
         warnings.warn(
-            f"{source.path} seems to have no header, so its first line is read as a row and its columns are named "
-            f"column_1 to column_{len(rows[0])}; if the first line names them, use --header",
+            f"{path} seems to have no header, so its first line is read as a row and its columns are named column_1 to "
+            f"column_{len(rows[0])}; if the first line names them, use --header",
             stacklevel=4,
         )
-    if header is not False or not rows:
-        return source
-    with source.open() as stream:
-        data = stream.read()
-    mark = next((mark for mark in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
-    plain = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le" if mark == b"\xff\xfe" else "utf-16-be", "utf-32": "utf-32-le"}
-    names = separator.join(f"column_{k}" for k in range(1, len(rows[0]) + 1))
-    line = (names + "\n").encode(plain.get(encoding, encoding))
-    return Source(source.path, mark + line + data[len(mark) :], source.max_size)
+    return found
 
 
 def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Decide whether the first line names columns: yes unless its words recur below, or its numbers are measurements.
+    """Return whether the first line names the columns.
 
-    A word above numbers, or above words that recur without it, is a name. Numbers that rise from column to column,
-    such as wavelengths, and whole ones, such as years, may be names.
+    It does, unless its words occur again below, or its numbers look like measurements. A word above numbers is a name.
+    So is a word above words that repeat, if it is not one of them. Numbers that rise from column to column, such as
+    wavelengths, and whole numbers, such as years, may be names.
 
     >>> has_header(["5.1", "3.5", "setosa"], [["4.9", "3.0", "setosa"]])
     False
@@ -345,9 +344,9 @@ def _as_number(cell: str) -> float | None:
 
 
 def as_code(values: Any, written: Any, *, literal: bool) -> Any:
-    """Return a column of codes as text where a number would lose a leading zero.
+    """Return a column of codes as text if numbers would lose a leading zero.
 
-    If ``literal``, also where ``NA`` and the like are names.
+    If ``literal``, also return text if ``NA`` and the like are names.
     """
     is_number = values.dtype.kind in "iuf"
     if is_number and written.str.match(r"\s*0\d").any():
@@ -357,7 +356,7 @@ def as_code(values: Any, written: Any, *, literal: bool) -> Any:
 
 
 def _parse_commas(table: Any, unchanged: Collection[str], parse: Any, path: Path) -> str | None:
-    """Turn columns of numbers with commas into numbers, in place; return what the commas are."""
+    """Convert columns of numbers with commas in place; return what the commas mean."""
     conventions = {
         name: found
         for name in table.columns

@@ -86,7 +86,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Trainer:
-    """Trains on some rows of the data, and scores others."""
+    """Train on some rows of the data, and score others."""
 
     data: Data
     options: Options
@@ -155,7 +155,7 @@ class Trainer:
         return Trained(_stripped(stack), board.entries[0].about, test_scores, decision, board)
 
     def _train_linear(self, rows: Ints, test: Ints, linear: Linear) -> Trained:
-        """Train the linear model that the user asked for; its scores rank, and are not probabilities."""
+        """Train the linear model that the user asked for; its scores rank but are not probabilities."""
         data, seed, labels = self.data, self.options.seed, self.data.labels[rows]
         classifier = linear.classifier()
         model = make_pipeline(*numeric_columns(seed), classifier)
@@ -170,7 +170,7 @@ class Trainer:
         return Trained(model, about, {about.partition(":")[0]: scores})
 
     def _groups(self, rows: Ints) -> NDArray[Any] | None:
-        """Return the groups of the rows, unless no class is in two of them."""
+        """Return the groups of the rows; None if no class is in two groups."""
         labels, groups = self.data.labels, self.data.groups
         if groups is None or not group_folds(labels[rows], groups[rows], 3, self.options.seed):
             return None
@@ -223,7 +223,7 @@ def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, ch
 
 
 def _stripped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
-    """Remove from the stack, in place, what predictions do not need: unused models, scores of training rows."""
+    """Remove what predictions do not need, in place: unused models and the scores of training rows."""
     used = np.flatnonzero(stack._combination.used)
     names = [list(stack.named_estimators_)[k] for k in used]
     stack.named_estimators_ = {name: stack.named_estimators_[name] for name in names}
@@ -237,7 +237,7 @@ def _stripped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A model to write, and the scores of it, or of models trained in the same way, on test rows."""
+    """A model to write, and test scores: its own, or those of models trained in the same way."""
 
     final: Trained
     """The training whose model is written."""
@@ -247,12 +247,12 @@ class Evaluation:
     classes: NDArray[Any]
     """``(C,)``"""
     scores: dict[str, Any]
-    """Of all models; ``(n, C)`` arrays, or lists of them with cross-validation."""
+    """Scores of all models: ``(n, C)`` arrays, or lists of them with cross-validation."""
     probe: Trained
-    """A training that did not see the rows ``probe_rows``; the final one, where possible."""
+    """A training that did not use the rows ``probe_rows``; the final one if possible."""
     probe_rows: Ints
     n_untested: int
-    """Held-out rows that could not be tested: no training row has their class."""
+    """Held-out rows that were not tested."""
 
     @property
     def repeats(self) -> list[Floats]:
@@ -285,7 +285,7 @@ def evaluate_holdout(
 
 
 def cv_folds(labels: Any, groups: Any, n_folds: int, n_repeats: int, seed: int) -> list[list[Split]]:
-    """Return the folds of each repeat: stratified, with every class in every training part; or of whole groups."""
+    """Return the folds of each repeat: of whole groups, or stratified with every class in every training part."""
     if groups is None:
         return [list(RareClassKFold(n_folds, random_state=seed + k).split(labels, labels)) for k in range(n_repeats)]
     found = [group_folds(labels, groups, n_folds, seed + k) for k in range(n_repeats)]

@@ -330,7 +330,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         )
         if self.columns_ is None:
             return X, extra
-        work = (clone(self.columns_), X, used_rows, extra)
+        work, late = (clone(self.columns_), X, used_rows, extra), False
         if workers is not None and deadline is not None and isinstance(self.columns_, TableColumns) and has_texts(X):
             now = time.monotonic()
             answers = list(workers.run([(_encode, work)], now + max(0.0, deadline - now) / 3))
@@ -339,9 +339,11 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             if answers:
                 self.columns_, numbers, extra = answers[0].value
                 return numbers, extra
+            late = True
             work[0].set_params(quick=True)
-            self.cut_["texts and dates"] = "were not encoded in time: only their alphabetical order is used"
         self.columns_, numbers, extra = _encode(None, *work)
+        if late and self.columns_.others_:
+            self.cut_["texts and dates"] = "were not encoded in time: only their alphabetical order is used"
         return numbers, extra
 
     def _plan(self, X: Any, n_classes: int, order: Ints | None) -> StackPlan:

@@ -16,7 +16,7 @@ from mauc.risk import SurrogateRisk
 __all__ = ["LinearObjective", "Objective"]
 
 LARGEST_ODDS, LARGEST_RISK = 1e270, 1e30
-"""Their product, and the gradient, do not overflow."""
+"""Up to here neither their product nor the gradient overflows."""
 
 
 def _blocks(begin: int, end: int, n_columns: int, block_elements: int) -> list[slice]:
@@ -75,10 +75,9 @@ class LinearObjective:
         self.parts = {begin: _rows_of(X, begin, end) for begin, end in row_parts(X.shape[0], classes.n_classes)}
         self.block_elements = block_elements
         self.evaluations = 0
-        form = risk.surrogate.closed_form
-        by_odds = activation == "log_odds" and form is not None and form.kind == "exponential"
-        self.power = form.alpha if by_odds and form is not None else None
-        """The α of :meth:`_terms_by_odds`; None if it does not apply."""
+        form = risk.surrogate.closed_form if activation == "log_odds" else None
+        # The α of _terms_by_odds; None if it does not apply.
+        self.power = form.alpha if form is not None and form.kind == "exponential" else None
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and the flat gradient."""
@@ -122,7 +121,7 @@ class LinearObjective:
         highest = np.empty(len(y), dtype=np.intp)
 
         def forward(begin: int, end: int) -> tuple[Floats, Floats, float, float]:
-            """Replace logits by odds; return P, Q, the log-loss and the smallest number that was divided by."""
+            """Replace logits by odds; return P, Q, the log-loss and the smallest divisor."""
             of_p, of_q, lost, smallest = np.zeros(n_classes), np.zeros(n_classes), 0.0, np.inf
             for rows in _blocks(begin, end, n_classes, self.block_elements):
                 z, own = logits[rows], y[rows]

@@ -93,10 +93,11 @@ class MAUCLoss(ExactBuffers):
 
     *Cost.* O(N·C) for the squared, exponential and logistic losses, and for the hinge with ``alpha >= 1`` on softmax
     scores; O(N·C·log n) for the hinge family, with n samples in the largest class. On CUDA fused kernels compute
-    float32 and half-precision logits without waiting for the device. On the CPU, in float64 and under
-    ``torch.use_deterministic_algorithms`` the squared and exponential losses run in torch operations, and the scores of
-    the others go through the NumPy kernels of :class:`mauc.SurrogateRisk`. A smooth surrogate that is no polynomial is
-    approximated to the rounding of the logits; if that fails, all pairs are computed in blocks, with a warning.
+    float32 and half-precision logits without waiting for the device; of scores without a bound (``"identity"``,
+    ``"log_odds"``) they compute the exponential, and of raw scores also the hinge and the q-hinge. Else, and under
+    ``torch.use_deterministic_algorithms``, the squared and exponential losses run in torch operations, and the scores
+    of the others go through the NumPy kernels of :class:`mauc.SurrogateRisk`. A smooth surrogate that is no polynomial
+    is approximated to the rounding of the logits; if that fails, all pairs are computed in blocks, with a warning.
 
     *Second derivatives* and :mod:`torch.func` are available for the squared, exponential and linear losses. The others
     refuse them, and so does every loss with ``sync=True``. Inside :func:`torch.compile` second derivatives are refused.

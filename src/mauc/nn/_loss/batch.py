@@ -28,7 +28,7 @@ class Loss(NamedTuple):
 
     @property
     def bounded(self) -> bool:
-        """Whether scores lie in [0, 1]."""
+        """Return whether scores lie in [0, 1]."""
         return self.activation in BOUNDED
 
 

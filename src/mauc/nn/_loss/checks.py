@@ -33,12 +33,8 @@ def check_tensors(
         advice = "pass one row per sample and one column per class"
         raise invalid(name, f"must have the shape {requirement}", f"shape {tuple(shape)}", advice)
     if not isinstance(target, Tensor) or target.dtype not in WHOLE_NUMBERS:
-        raise invalid(
-            "target",
-            "must be a tensor of whole numbers",
-            _kind(target),
-            "pass class indices, for instance torch.tensor(LabelEncoder().fit_transform(names))",
-        )
+        advice = "pass class indices, for instance torch.tensor(LabelEncoder().fit_transform(names))"
+        raise invalid("target", "must be a tensor of whole numbers", _kind(target), advice)
     of_samples = shape[:1] if len(shape) == 2 else shape[:1] + shape[2:]
     if target.shape != of_samples:
         came = f"shape {tuple(target.shape)}"

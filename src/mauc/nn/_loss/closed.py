@@ -55,7 +55,7 @@ def own_scores(scores: Tensor, weights: Weights) -> Tensor:
 
 
 def row_sums(x: Tensor, column: Tensor) -> Tensor:
-    """Return the ``(N,)`` ``x @ column``, on devices without cuBLAS, which raises in torch's deterministic mode."""
+    """Return the ``(N,)`` ``x @ column``; not by cuBLAS, which raises in torch's deterministic mode."""
     return x @ column if x.is_cpu else (x * column).sum(1)
 
 

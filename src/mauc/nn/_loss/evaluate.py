@@ -25,7 +25,7 @@ from mauc.surrogates import SURROGATES, Surrogate
 
 
 class Recipe(Protocol):
-    """How a loss is computed."""
+    """A way to compute a loss."""
 
     def forward(self, batch: Batch, loss: Loss, *, wants_gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Return the value, in float32 or float64, and the tensors that :meth:`gradient` needs."""

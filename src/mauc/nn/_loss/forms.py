@@ -70,7 +70,7 @@ class Bilinear(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many functions."""
+        """Return the number of functions."""
         return len(self.numbers[0])
 
 
@@ -103,17 +103,17 @@ class Truncated(NamedTuple):
 
     @property
     def degree(self) -> int:
-        """Largest power."""
+        """Return the largest power."""
         return len(self.coefficients[0]) - 1
 
     @property
     def width(self) -> int:
-        """Count of numbers at each position of the table: a score and the coefficients, rounded up to a power of 2."""
+        """Return the numbers per place of the table: a score and the coefficients, rounded up to a power of two."""
         return 1 << (self.degree + 1).bit_length()
 
     @property
     def numbers(self) -> Matrix:
-        """The end and the coefficients of each piece."""
+        """Return the end and the coefficients of each piece."""
         return tuple((end, *row) for end, row in zip(self.ends, self.coefficients, strict=True))
 
 

@@ -157,11 +157,11 @@ def _log_term(logits: Tensor, scores: Tensor, weights: Weights, ratios: Tensor, 
     mixed = row_sums(powers, column)
     own = powers.gather(1, y)[:, 0]
     if can_read(own.device) and len(own) and float(own.min()) > FAINT:
-        surprise = torch.log(mixed / (own * column[weights.y]))
+        nll = torch.log(mixed / (own * column[weights.y]))
     else:  # log F of the own class from its distance to the largest, because F itself may be 0
         distance = logits.gather(1, y)[:, 0] - logits.amax(1)
-        surprise = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
-    lost, total = (weights.mass * surprise).sum(), weights.mass.sum()
+        nll = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
+    lost, total = (weights.mass * nll).sum(), weights.mass.sum()
     factor = torch.where(total > 0, loss.log_loss / total, 0.0)
     share = (factor * weights.mass).to(logits.dtype)
     return _Logs(factor * lost, (share / mixed)[:, None], column, share[:, None], powers)

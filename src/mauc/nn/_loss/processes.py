@@ -19,12 +19,8 @@ from mauc.nn._loss.batch import Batch
 def process_group_for(group: Any) -> Any:
     """Return the process group to gather over, or None for this process alone."""
     if not (dist.is_available() and dist.is_initialized()):
-        raise invalid(
-            "sync",
-            "needs a process group",
-            "sync=True without one",
-            "call torch.distributed.init_process_group, start with torchrun, or pass sync=False",
-        )
+        advice = "call torch.distributed.init_process_group, start with torchrun, or pass sync=False"
+        raise invalid("sync", "needs a process group", "sync=True without one", advice)
     group = dist.group.WORLD if group is None else group
     return group if dist.get_world_size(group) > 1 else None
 

@@ -155,7 +155,7 @@ def _scores(logits, ratios, rows, y, counts, stride, columns, C: tl.constexpr, A
     f = x
     p = own
     shifted = x
-    surprise = own
+    nll = own
     of_odds = ()
     if ACTIVATION == "sigmoid":
         f = tl.where(inside, 1.0 / (1.0 + tl.exp(-x)), 0.0)
@@ -170,7 +170,7 @@ def _scores(logits, ratios, rows, y, counts, stride, columns, C: tl.constexpr, A
         if ratios is not None:
             total = tl.sum(e * tl.load(ratios + columns, mask=columns < C, other=0.0)[None, :], axis=1)
             shifted = e * (1.0 / total)[:, None]
-            surprise = tl.log(total) - tl.log(tl.load(ratios + y)) - (own - peak)
+            nll = tl.log(total) - tl.log(tl.load(ratios + y)) - (own - peak)
         if ACTIVATION == "softmax":
             scale = 1.0 / tl.sum(e, axis=1)
             f = e * scale[:, None]
@@ -178,7 +178,7 @@ def _scores(logits, ratios, rows, y, counts, stride, columns, C: tl.constexpr, A
             if ratios is not None:
                 # From the scores, which are needed anyway: one array less in registers.
                 shifted = f * (tl.sum(e, axis=1) / total)[:, None]
-    return f, p, shifted, surprise, of_odds
+    return f, p, shifted, nll, of_odds
 
 
 @triton.jit
@@ -303,13 +303,13 @@ def statistics(
         largest = _from_key(tl.load(at_largest + columns, mask=inside, other=0))
     first = tl.zeros((ROWS, BLOCK), tl.float32)
     second = tl.zeros((ROWS, BLOCK), tl.float32)
-    surprises = tl.zeros((ROWS,), tl.float32)
+    nll_sum = tl.zeros((ROWS,), tl.float32)
     for tile in range(tl.program_id(0), tl.cdiv(n, ROWS), tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = rows_of(target, weight, rows, n, ignore_index, C)
-        f, p, _, surprise, _ = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, ACTIVATION)
+        f, p, _, nll, _ = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, ACTIVATION)
         if ratios is not None:
-            surprises += tl.where(u == 0.0, 0.0, u * surprise)
+            nll_sum += tl.where(u == 0.0, 0.0, u * nll)
         if not COUNTED:
             tl.atomic_add(scratch + y, u, mask=counts, sem="relaxed")
         s = u
@@ -344,7 +344,7 @@ def statistics(
     if KIND == "squared":
         tl.atomic_add(scratch + 4 * C + columns, tl.sum(second, axis=0), mask=inside, sem="relaxed")
     if ratios is not None:
-        tl.atomic_add(scratch + 5 * C + 1, tl.sum(surprises, axis=0), sem="relaxed")
+        tl.atomic_add(scratch + 5 * C + 1, tl.sum(nll_sum, axis=0), sem="relaxed")
     tl.debug_barrier()
     counter = (scratch + 5 * C).to(tl.pointer_type(tl.int32))
     if tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:

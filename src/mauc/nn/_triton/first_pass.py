@@ -74,7 +74,7 @@ def first_pass(
     With ``SIZE``, that many Chebyshev polynomials of the own scores are added to the sums of the positives.
     The last program computes the pair weights ``class_weights``, ``(3, C)``: of a column, of a row and of a positive.
     """
-    surprises = tl.zeros((ROWS,), tl.float64)
+    nll_sum = tl.zeros((ROWS,), tl.float64)
     for tile in range(tl.program_id(0), tl.cdiv(n, ROWS), tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = rows_of(target, weight, rows, n, ignore_index, C)
@@ -102,9 +102,9 @@ def first_pass(
                 peak = higher
             scale = 1.0 / total
             if ratios is not None:
-                surprise = tl.log(shifted) - tl.log(tl.load(ratios + y)) - (own - peak)
-                lost = tl.where(u == 0.0, 0.0, u * surprise)
-                surprises += lost.to(tl.float64)
+                nll = tl.log(shifted) - tl.log(tl.load(ratios + y)) - (own - peak)
+                lost = tl.where(u == 0.0, 0.0, u * nll)
+                nll_sum += lost.to(tl.float64)
                 tl.store(row_stats + 2 * n + rows, 1.0 / shifted, mask=rows < n)
         p = tl.where(counts, score_of(own, peak, scale, ACTIVATION), 0.0)
         tl.store(row_stats + rows, peak, mask=rows < n)
@@ -122,7 +122,7 @@ def first_pass(
         tl.atomic_add(class_sums + y, u, mask=counts, sem="relaxed")
         tl.atomic_add(class_counts + y, tl.full((ROWS,), 1, tl.int32), mask=counts, sem="relaxed")
     if ratios is not None:
-        tl.atomic_add(totals + 1, tl.sum(surprises, axis=0), sem="relaxed")
+        tl.atomic_add(totals + 1, tl.sum(nll_sum, axis=0), sem="relaxed")
     tl.debug_barrier()
     if tl.atomic_add(finished, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
         few: tl.constexpr = CHUNK if CHUNK < 512 else 512
