@@ -8,10 +8,8 @@ import pytest
 from cases import Quartic
 from pair_loss import PairLoss
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 
-from mauc import MAUCClassifier, MAUCClassifierCV, MAUCStackingClassifier, SurrogateRisk
+from mauc import MAUCClassifier, MAUCClassifierCV, SurrogateRisk
 from mauc.surrogates import DistanceWeighted, Exponential, Hinge, Surrogate, get_surrogate
 
 OBJECT = Exponential(3.0)
@@ -32,12 +30,6 @@ def searched(surrogate, alpha=None):
     return MAUCClassifierCV((surrogate,), log_losses=(0.0,), l2s=(1.0,), cv=2, **grid)
 
 
-def stacked(surrogate, **options):
-    return MAUCStackingClassifier(
-        [("lr", LogisticRegression()), ("nb", GaussianNB())], cv=2, surrogate=surrogate, **options
-    )
-
-
 def network(surrogate, **options):
     pytest.importorskip("torch")
     from mauc.nn import MAUCMLPClassifier
@@ -45,7 +37,7 @@ def network(surrogate, **options):
     return MAUCMLPClassifier((8,), surrogate=surrogate, max_epochs=2, random_state=0, accelerator="cpu", **options)
 
 
-BUILDERS = [linear, searched, stacked, network]
+BUILDERS = [linear, searched, network]
 every_estimator = pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
 
 
@@ -80,8 +72,8 @@ def test_alpha_beside_an_object_is_refused_whatever_its_value(build):
 
 @pytest.mark.parametrize(
     ("build", "alpha"),
-    [(linear, 4.0), (stacked, 6.0), (network, 8.0)],
-    ids=["linear", "stacked", "network"],
+    [(linear, 4.0), (network, 8.0)],
+    ids=["linear", "network"],
 )
 def test_unless_told_alpha_is_the_estimators_own(build, alpha):
     np.testing.assert_array_equal(scores_of(build("exponential")), scores_of(build("exponential", alpha=alpha)))
