@@ -133,6 +133,7 @@ def test_no_fold_that_can_be_scored():
         MAUCClassifierCV(**GRID).fit(X, y)
 
 
+@pytest.mark.slow
 def test_processes_change_nothing():
     X, y = blobs()
     alone, in_two = (MAUCClassifierCV(n_jobs=n, **GRID).fit(X, y) for n in (1, 2))

@@ -59,7 +59,10 @@ def test_crowded_probabilities_are_drawn_over_log_odds(scored):
     assert -9.3 < low < high < 9.3
 
 
-@pytest.mark.parametrize(("n_classes", "models", "most"), [(3, 5, 1e5), (40, 4, 2e6), (200, 2, 2e6), (450, 3, 2.5e6)])
+@pytest.mark.parametrize(
+    ("n_classes", "models", "most"),
+    [(3, 5, 1e5), (40, 4, 2e6), (200, 2, 2e6), pytest.param(450, 3, 2.5e6, marks=pytest.mark.slow)],
+)
 def test_size_is_bounded(scored, n_classes, models, most):
     y, made, _ = scored(np.arange(n_classes) % 7 + 2, models=models)
     found = judge(y, made)
