@@ -168,12 +168,16 @@ def _streams(tables: list[Any], asked: bool | None) -> bool:
     """Return whether to read tables in parts: for several files, for one that does not fit in memory, or by option."""
     several = [table for table in tables if table.several]
     if several and asked is False:
-        raise Usage(f"--no-stream reads single files, and {several[0].display} is not one: leave it out")
-    if several or asked:
-        unfit = [table for table in tables if table.format not in ("csv", "parquet")]
-        if unfit and all(path.exists() for path in unfit[0].paths):
-            raise Failure(f"{unfit[0].display} cannot be read in parts: save it as CSV or Parquet")
-    return bool(several) or (asked if asked is not None else not all(table.fits() for table in tables))
+        raise Usage(
+            f"--no-stream works only with single files, but {several[0].display} is several: leave out --no-stream"
+        )
+    unfit = [table for table in tables if table.format not in ("csv", "parquet")]
+    if (several or asked) and unfit and all(path.exists() for path in unfit[0].paths):
+        raise Failure(f"{unfit[0].display} cannot be read in parts: save it as CSV or Parquet")
+    if several or asked is not None:
+        return bool(several or asked)
+    # A workbook that is too large is refused by its reader.
+    return not unfit and not all(table.fits() for table in tables)
 
 
 def _judge_whole(

@@ -38,9 +38,9 @@ def threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def thread_count() -> int:
-    """Return the number set by :func:`threads`; else the number of cores, at most ``OMP_NUM_THREADS`` if it is set.
+    """Return the number set by :func:`threads`. Otherwise return the number of cores, at most eight.
 
-    joblib sets that variable in its workers.
+    ``OMP_NUM_THREADS``, which joblib sets in its workers, is a limit too.
     """
     asked = _asked.get()
     if asked is not None:

@@ -123,5 +123,5 @@ class Options:
 
     @property
     def n_workers(self) -> int | None:
-        """Child processes to train in; None: one for each core."""
+        """Child processes to train in; None: one for each core, at most eight."""
         return 0 if self.linear is not None or self.few_seconds else None

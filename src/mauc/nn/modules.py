@@ -43,7 +43,7 @@ class MAUCLoss(ExactBuffers):
 
     with F = softmax(z) and the class frequencies p. The second term is cross-entropy adjusted to the class
     frequencies, as in :class:`LogitAdjustedLoss`. The first term counts pairs of samples that are ranked wrongly, every
-    pair of classes alike. Its logarithm bounds what one class can add, so that training does not diverge.
+    pair of classes alike. Its logarithm bounds what one class can add.
     ``MAUCLoss(surrogate="exponential", alpha=1.0, log_loss=0.0)`` is the paper's loss.
 
     Parameters

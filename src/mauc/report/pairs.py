@@ -1,7 +1,8 @@
 """Collect the data of class pairs that the page draws, in a bounded number of bytes: AUCs, histograms, ROC curves.
 
-All pairs of all models get histograms if they fit into the budget, else all pairs of the first model, else only the
-listed pairs. The page draws a coarse ROC curve from histograms; as many pairs as fit also get an exact curve.
+The first k models get histograms of all pairs, with k as large as the budget allows; if k is 0, only the listed pairs
+get them. The page draws a coarse ROC curve from histograms. If all pairs fit, each also gets a curve computed from its
+scores; otherwise only the listed pairs of the first model do.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class _Axis:
 
     def edges(self, bins: int) -> Floats:
         """Return the inner edges of the bins."""
-        # Half of each: the difference of two floats can overflow.
+        # Halve both ends first, because high - low can overflow.
         inner = 2.0 * np.linspace(0.5 * self.low, 0.5 * self.high, bins + 1)[1:-1]
         return np.asarray(special.expit(inner) if self.log_odds else inner)
 
@@ -64,7 +65,7 @@ class Layout:
     all_curves: bool
     """True if there is room for the ROC curves of all pairs of all models."""
     thresholds: int
-    """Number of positives, at even ranks, at which a ROC curve is computed."""
+    """Maximum number of ROC thresholds, taken at evenly spaced ranks of the positives' scores."""
 
     @classmethod
     def of(
@@ -208,7 +209,7 @@ class _ColumnCounts:
         return self.over_log_odds if share.mean(axis=0).max() > PILED_UP else self.linear
 
     def curve(self, i: int, j: int) -> list[list[int]]:
-        """Return false and true positive rates in thousandths, from (0, 0) to (1, 1); ties are slanted."""
+        """Return false and true positive rates in thousandths, from (0, 0) to (1, 1); a tie gives a sloped segment."""
         n = self.counts[[j, i]].sum(axis=1, keepdims=True)
         at_least, above = (
             1.0 - self.below(edges, [j, i]) / n for edges in (self.thresholds, np.nextafter(self.thresholds, np.inf))
@@ -267,7 +268,7 @@ def _levels(counts: Ints) -> Ints:
 
 
 def _at_even_ranks(ordered: NDArray[Any], most: int) -> NDArray[Any]:
-    """Return at most ``most`` of the sorted values, at even ranks."""
+    """Return at most ``most`` of the sorted values, at evenly spaced ranks."""
     if len(ordered) <= most:
         return ordered
     return ordered[np.linspace(0, len(ordered) - 1, most).astype(np.int64)]
