@@ -186,7 +186,9 @@ def test_files_that_are_no_parts_of_one_table(fails, tmp_path):
     assert "no file matches parts/*.csv" in fails(*evaluate, "parts/*.csv")
     (tmp_path / "empty").mkdir()
     assert "the folder empty holds no file that ends in" in fails(*evaluate, "empty")
-    assert "--no-stream works only with single files, but parts is several" in fails(*evaluate, "parts", "--no-stream", code=2)
+    assert "--no-stream works only with single files, but parts is several" in fails(
+        *evaluate, "parts", "--no-stream", code=2
+    )
     table.iloc[::-1].to_parquet(tmp_path / "turned.parquet")
     words = fails(*evaluate, "parts", "--compare", "turned.parquet")
     assert "turned.parquet has other classes in 'truth' than parts (first: row 1)" in words

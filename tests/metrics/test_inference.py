@@ -550,7 +550,8 @@ class TestSimulations:
     def test_stderr_is_the_spread_of_the_scores(self):
         results = [mauc_interval(*simulated(self.COUNTS, seed, sep=1.0)) for seed in range(self.DRAWS)]
         spread = np.std([r.score for r in results])
-        assert np.sqrt(np.mean([r.stderr**2 for r in results])) == pytest.approx(spread, rel=0.05)
+        # Allowing for mislabelled rows makes it a little larger.
+        assert 0.98 < np.sqrt(np.mean([r.stderr**2 for r in results])) / spread < 1.08
 
     def test_power_of_the_comparison(self):
         rejected = sum(compare_mauc(*two_models(self.COUNTS, seed)).pvalue < 0.05 for seed in range(200))
