@@ -196,7 +196,7 @@ def is_old(path: Path) -> bool:
 
 
 def same(path: Path, other: Path) -> bool:
-    """Commands are deterministic, so files are equal, but for a model's time of writing and its digest in the scores."""
+    """Commands are deterministic: files are equal, but for a model's time of writing and its digest in the scores."""
     if path.suffix == ".npz":
         with np.load(path) as a, np.load(other) as b:
             return a.files == b.files and all(
