@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 
 import pandas as pd
 
+from mauc._cli.evaluate import _streams
 from mauc._tables.errors import Failure
 from mauc._tables.parts import part_batches
 from mauc.report import judgement
@@ -226,3 +228,10 @@ def test_what_csv_in_parts_needs_is_named(tmp_path, monkeypatch):
     words = r"w\.csv needs pyarrow: pip install 'mauc\[parquet\]', or name one file that fits in memory"
     with pytest.raises(Failure, match=words):
         next(part_batches(tmp_path / "w.csv", ["ash"]))
+
+
+def test_a_workbook_that_does_not_fit_is_left_to_its_reader():
+    """Its bytes are no CSV."""
+    book, table = (SimpleNamespace(several=False, format=kind, fits=lambda: False) for kind in ("xlsx", "csv"))
+    assert not _streams([book], None)
+    assert _streams([table], None)

@@ -158,7 +158,7 @@ def test_a_few_seconds_encode_texts_by_their_order(tmp_path):
     loaded = read_model(fitted.save(tmp_path / "m.skops"))
     np.testing.assert_array_equal(loaded.scores(table.drop(columns="kind").head(50)), scores)
     for option in ({"cv": 3}, {"refit": True}):
-        with pytest.raises(mauc._tables.errors.Usage, match="--time-limit 5 is enough for one training, and --"):
+        with pytest.raises(mauc._tables.errors.Usage, match="--time-limit 5 allows only one fit, but --"):
             fit_table(table, "kind", time_limit=5.0, **option)
 
 

@@ -110,7 +110,7 @@ class Options:
         if self.few_seconds and (self.cv or self.refit) and self.linear is None:
             option = "--cv" if self.cv else "--refit"
             raise Usage(
-                f"--time-limit {self.time_limit:g} is enough for one training, and {option} needs more: use "
+                f"--time-limit {self.time_limit:g} allows only one fit, but {option} needs several: use "
                 f"--time-limit 10 or more, or leave {option} out"
             )
         if self.repeats > 1 and not self.cv:
