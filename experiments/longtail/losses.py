@@ -306,7 +306,8 @@ class Scaled(Exponential):
 
 
 class Recommended(Loss):
-    """:class:`mauc.nn.MAUCLoss` with nothing set but the class counts: ``soft-class:alpha=8,weight=2``, halved."""
+    """:class:`mauc.nn.MAUCLoss` with nothing set but the class counts: ``soft-class:alpha=8,weight=2``, halved; with
+    fewer than ten classes the weight is C / 5."""
 
     def __init__(self, counts: Tensor, **settings: float) -> None:
         super().__init__(counts, **settings)

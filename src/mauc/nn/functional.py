@@ -37,8 +37,8 @@ def mauc_loss(
         R_i = \frac{1}{w_i} \sum_{j \ne i} v_{ij} \,
         \operatorname{mean}_{m \in N_i,\, n \in N_j} \ell(F_{mi} - F_{ni}), \qquad w_i = \sum_{j \ne i} v_{ij},
 
-    with the scores F = activation(Z), and g(R) = log(1 + R) with ``log1p``, else g(R) = R. With ``log_loss=0`` and
-    without ``log1p`` it is :class:`mauc.SurrogateRisk`.
+    with the scores F = activation(Z), and g(R) = min(1, C / 10) log(1 + R) with ``log1p``, else g(R) = R. With
+    ``log_loss=0`` and without ``log1p`` it is :class:`mauc.SurrogateRisk`.
 
     Parameters
     ----------

@@ -43,7 +43,8 @@ class MAUCLoss(ExactBuffers):
 
     with F = softmax(z) and the class frequencies p. The second term is cross-entropy adjusted to the class
     frequencies, as in :class:`LogitAdjustedLoss`. The first term counts pairs of samples that are ranked wrongly, every
-    pair of classes alike. Its logarithm bounds what one class can add.
+    pair of classes alike. Its logarithm bounds what one class can add. With fewer than ten classes the factor is 1/10
+    instead of 1/C.
     ``MAUCLoss(surrogate="exponential", alpha=1.0, log_loss=0.0)`` is the paper's loss.
 
     Parameters
@@ -61,8 +62,9 @@ class MAUCLoss(ExactBuffers):
         cross-entropy does. With ``pairs="ova"`` the logits are not adjusted; a matrix ``pairs`` must be of the form
         :math:`a_i b_j`, and the logits are adjusted by :math:`\log (p_j / b_j)`.
     log1p : bool, optional
-        Take log(1 + R_i) instead of the risk R_i of each class; only for the exponential. Default: True for the
-        exponential with a log-loss. Without it the slope is unbounded, and SGD at a rate of 0.1 diverges.
+        Take log(1 + R_i) instead of the risk R_i of each class, with at most a tenth of the weight for each class; only
+        for the exponential. Default: True for the exponential with a log-loss. Without it the slope is unbounded, and
+        SGD at a rate of 0.1 diverges.
     activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
         How logits become scores F. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it the exponential loss
         (α = ½), the logistic loss (α = 1) and their sums with the log-loss are consistent for any number of classes;
@@ -109,8 +111,8 @@ class MAUCLoss(ExactBuffers):
     >>> labels = torch.tensor([0, 0, 0, 1, 2])
     >>> loss = MAUCLoss(torch.bincount(labels))
     >>> logits = torch.zeros(5, 3, requires_grad=True)
-    >>> round(loss(logits, labels).item(), 4)  # log 2, and half the entropy of the classes
-    1.1683
+    >>> round(loss(logits, labels).item(), 4)  # 3 / 10 of log 2, and half the entropy of the classes
+    0.6831
     """
 
     pair_matrix: Tensor | None

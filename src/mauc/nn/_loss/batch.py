@@ -26,6 +26,14 @@ class Loss(NamedTuple):
     log1p: bool
     """Whether the risk R_i of each class becomes log(1 + R_i)."""
 
+    def pair_weight(self, n_classes: int) -> float:
+        """Return the weight of the pair term: 1, with ``log1p`` and fewer than ten classes C / 10.
+
+        No class has more than a tenth then. With half of the pair term for each of two classes, SGD at a rate of 0.1
+        drives the logits beyond 100 and the softmax into ties.
+        """
+        return min(1.0, n_classes / 10.0) if self.log1p else 1.0
+
     @property
     def bounded(self) -> bool:
         """Return whether scores lie in [0, 1]."""
@@ -114,6 +122,12 @@ class Weights(NamedTuple):
     """``(N,)`` sample weight, 0 for ignored samples."""
     size: Tensor
     """``(C,)`` summed weight of each class."""
+
+    def scaled(self, factor: float) -> "Weights":
+        """Return the weights of all pairs times a factor."""
+        if self.matrix is not None:
+            return self._replace(matrix=factor * self.matrix, total=factor * self.total)
+        return self._replace(column=factor * self.column, total=factor * self.total)
 
     def negative(self, dtype: torch.dtype, rows: slice = EVERY) -> Tensor:
         """Return ``(rows, C)`` weights of the scores as negatives, 0 in each sample's own column."""

@@ -104,6 +104,8 @@ def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
     pairs = loss.pairs if batch.matrix is None else batch.matrix
     with torch.no_grad():
         weights = weigh(batch.target, batch.logits.shape[1], pairs, batch.weight, valid, batch.sizes)
+        if loss.log1p:
+            weights = weights.scaled(loss.pair_weight(batch.logits.shape[1]))
     wide = batch.logits.to(torch.float64 if batch.logits.dtype == torch.float64 else torch.float32)
     return weights, wide if valid is None else torch.where(valid[:, None], wide, 0.0)
 

@@ -71,6 +71,7 @@ class ClosedKernels(NamedTuple):
         counted = self.shifted or (n > few and (ovo or sizes is not None))
         memory = torch.zeros((13 if self.shifted else 11) * c + 6, dtype=torch.float32, device=logits.device)
         value = torch.empty((), dtype=torch.float32, device=logits.device)
+        scale = self.form.scale * loss.pair_weight(c)
         with on_device(logits):
             if self.shifted:
                 extremes[self.sums_grid](
@@ -81,8 +82,8 @@ class ClosedKernels(NamedTuple):
             elif counted:
                 count[(-(-n // 512),)](target, weight, memory, n, ignored, c, BLOCK=512)
             statistics[self.sums_grid](
-                logits, target, weight, sizes, ratios, memory, value, self.form.alpha, self.form.scale, loss.log_loss,
-                n, ignored, STRIDE=logits.stride(0), LOG1P=loss.log1p, OVO=ovo, COUNTED=counted, **self.sums,
+                logits, target, weight, sizes, ratios, memory, value, self.form.alpha, scale, loss.log_loss, n,
+                ignored, STRIDE=logits.stride(0), LOG1P=loss.log1p, OVO=ovo, COUNTED=counted, **self.sums,
             )  # fmt: skip
         return value, (memory,)
 
@@ -385,6 +386,7 @@ def _finish(
         total = tl.where(n_here > 1.0, present / tl.maximum(n_here, 1.0), 0.0)
         column = tl.where(others != 0.0, total / others, 0.0)
         of_row = size * inverse
+    column, total = scale * column, scale * total
     if SHIFTED:
         at_largest, at_least = _largest_and_least(memory, C)
         shift = _from_key(tl.load(at_largest + columns, mask=inside, other=0))
@@ -418,7 +420,6 @@ def _finish(
             part = total * (delta * delta + 2.0 * delta * p1 + p2) + column * (2.0 * (delta + p1) * s1 + s2)
             of_negative, shift, of_own = 2.0 * column, delta + p1, -2.0 * column * s1
         else:
-            column, total = scale * column, scale * total
             part = total * (delta + p1) + column * s1
             of_negative, shift, of_own = column, p1, -total
     risk = tl.sum(part, axis=0)
