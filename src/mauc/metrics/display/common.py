@@ -1,6 +1,8 @@
-"""Helpers of all displays: matplotlib on demand, scores of estimators, short labels."""
+"""The base of all displays: matplotlib on demand, scores of estimators, short labels."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,23 +29,60 @@ def import_pyplot(caller: str) -> Any:
     return plt
 
 
-def new_axes(plt: Any, ax: "Axes | None", figsize: tuple[float, float]) -> tuple[Any, Any]:
-    """Return the axes passed, or those of a new figure, and their figure, laid out with room for the labels.
-
-    Unlike "constrained", the layout "compressed" does not clip the labels of axes with square cells.
-    """
-    if ax is None:
-        _, ax = plt.subplots(figsize=figsize, layout="compressed")
-    elif isinstance(ax.figure, plt.Figure) and ax.figure.get_layout_engine() is None:
-        ax.figure.set_layout_engine("compressed")
-    return ax, ax.figure
-
-
 def artist_style(artist: Any, default: dict[str, Any], given: dict[str, Any] | None) -> dict[str, Any]:
     """Return the keywords of an artist: the given ones, under any alias, override the default ones."""
     from matplotlib.cbook import normalize_kwargs
 
     return normalize_kwargs(default, artist) | normalize_kwargs(given or {}, artist)
+
+
+class Display:
+    """A picture with the constructors of scikit-learn's displays; subclasses define ``from_predictions``."""
+
+    ax_: Any
+    figure_: Any
+
+    @classmethod
+    def from_predictions(cls, y_true: ArrayLike, y_score: Any, **options: Any) -> Self:
+        """Draw scores; subclasses implement it."""
+        raise NotImplementedError(f"{cls.__name__} must define from_predictions")
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, labels: ArrayLike | None = None, **options: Any
+    ) -> Self:
+        """Draw the scores of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier, or pipeline that ends in one
+            Scored by ``predict_proba``, else by ``decision_function``.
+        X : (N, d) array, sparse matrix or table
+        y : (N,) array of classes
+        labels : (C,) array, optional
+            The class of each column of the scores. Default: ``estimator.classes_``.
+        **options
+            Other parameters of :meth:`from_predictions` and :meth:`plot`.
+
+        Returns
+        -------
+        The display.
+        """
+        import_pyplot(f"{cls.__name__}.from_estimator")
+        y_score, classes = response(estimator, X)
+        return cls.from_predictions(y, y_score, labels=classes if labels is None else labels, **options)
+
+    def _new_axes(self, plt: Any, ax: Axes | None, figsize: tuple[float, float]) -> Any:
+        """Return the axes passed, or those of a new figure, laid out with room for the labels.
+
+        Unlike "constrained", the layout "compressed" does not clip the labels of axes with square cells.
+        """
+        if ax is None:
+            _, ax = plt.subplots(figsize=figsize, layout="compressed")
+        elif isinstance(ax.figure, plt.Figure) and ax.figure.get_layout_engine() is None:
+            ax.figure.set_layout_engine("compressed")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
 
 
 def matrix_and_sizes(

@@ -14,10 +14,10 @@ from mauc._typing import Floats
 from mauc._validation import ScoredClasses, check_whole, invalid
 from mauc.metrics.display.common import (
     COLORS,
+    Display,
     artist_style,
     import_pyplot,
     matrix_and_sizes,
-    new_axes,
     response,
     shorten,
     size_text,
@@ -34,7 +34,7 @@ __all__ = ["MinorityPairsDisplay"]
 MARKERS = "oDs^vPXd<>hp"
 
 
-class MinorityPairsDisplay:
+class MinorityPairsDisplay(Display):
     r"""AUC of the k rarest pairs of classes with its interval, for one model or several.
 
     The AUC of the unordered pair of classes i and j is the mean of its two directions,
@@ -57,6 +57,7 @@ class MinorityPairsDisplay:
         Name of each model.
     low, high : arrays like ``auc``, optional
         Ends of the interval of each AUC.
+
     Attributes
     ----------
     points_ : list of matplotlib Line2D, one per model
@@ -124,7 +125,7 @@ class MinorityPairsDisplay:
         pairs = [self._pair_text(row) for row in range(k)]
         width = 4.6 + 0.07 * max(map(len, pairs)) + (0.5 + 0.08 * max(map(len, names)) if n_models > 1 else 0.0)
         height = float(np.clip(1.4 + k * max(0.36, 0.12 + 0.1 * n_models), max(2.4, 0.8 + 0.22 * n_models), 14.0))
-        self.ax_, self.figure_ = axes, _ = new_axes(plt, ax, (width, height))
+        axes = self._new_axes(plt, ax, (width, height))
 
         rows = np.arange(k)
         for row in rows[::2]:
@@ -178,14 +179,9 @@ class MinorityPairsDisplay:
         X: Any,
         y: ArrayLike,
         *,
-        k: int = 5,
-        level: float | None = 0.95,
-        class_counts: ArrayLike | None = None,
         name: str | None = None,
         labels: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        ax: Axes | None = None,
-        **plot_kw: Any,
+        **options: Any,
     ) -> Self:
         """Draw the rarest pairs of one fitted classifier or several.
 
@@ -199,8 +195,8 @@ class MinorityPairsDisplay:
             Name of a single classifier. Default: that of its type.
         labels : (C,) array, optional
             The class of each column of the scores. Default: ``estimator.classes_``.
-        k, level, class_counts, sample_weight, ax, **plot_kw
-            As in :meth:`from_predictions`.
+        **options
+            Other parameters of :meth:`from_predictions` and :meth:`plot`.
 
         Returns
         -------
@@ -215,9 +211,7 @@ class MinorityPairsDisplay:
                 if not np.array_equal(classes, labels):
                     advice = "fit all of them on the same classes, or compare their scores by from_predictions"
                     raise invalid("estimator", "must hold models of the same classes", f"others in {key!r}", advice)
-        y_score = {key: scores for key, (scores, _) in responses.items()}
-        plot_kw |= {"k": k, "level": level, "class_counts": class_counts}
-        return cls.from_predictions(y, y_score, labels=labels, sample_weight=sample_weight, ax=ax, **plot_kw)
+        return cls.from_predictions(y, {key: each for key, (each, _) in responses.items()}, labels=labels, **options)
 
     @classmethod
     def from_predictions(
