@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
-from mauc._validation import check_real, invalid
+from mauc._validation import check_not_negative, check_real, invalid
 
-__all__ = ["check_class_counts", "check_p", "check_priors"]
+__all__ = ["check_class_counts", "check_p", "check_priors", "check_product"]
 
 # Priors and posteriors come from divisions, some of them in float32.
 ROUNDING = 1e-5
@@ -49,3 +49,8 @@ def _numbers(values: ArrayLike, parameter: str, what: str, example: str) -> Floa
 def check_p(p: Any) -> float:
     """Return the exponent of a norm, above 1 and at most 2."""
     return check_real("p", p, low=1, high=2, closed="right", advice="use p=2, or p close to 1 instead of the 1-norm")
+
+
+def check_product(**factors: Any) -> float:
+    """Return the product of numbers that are at least 0."""
+    return float(np.prod([check_not_negative(name, value) for name, value in factors.items()]))
