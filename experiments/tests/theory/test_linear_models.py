@@ -49,9 +49,7 @@ def test_estimate_stays_under_its_bound(counts, p):
     X, y = sample(counts)
     found = linear_complexity(X, y, p=p, n_draws=60)
     assert 0 < found.value + 4 * found.stderr < found.bound
-    assert found.bound == pytest.approx(
-        linear_bound(counts, p=p, radius=np.linalg.norm(X, axis=1).max()), rel=1e-12
-    )
+    assert found.bound == pytest.approx(linear_bound(counts, p=p, radius=np.linalg.norm(X, axis=1).max()), rel=1e-12)
 
 
 def test_bounds_are_the_formulas():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from mauc.surrogates import SURROGATES, Surrogate, get_surrogate, has_alpha
 
 __all__ = [
     "RiskMinimiser",
-    "check_log_loss",
+    "check_log_loss_scores",
     "check_ratio",
     "largest_alpha",
     "likelihoods",
@@ -28,7 +28,8 @@ __all__ = [
 ]
 
 INF = math.inf
-SCORES = ("unbounded", "unit", "softmax", "sigmoid", "log_odds")
+Scores = Literal["unbounded", "unit", "softmax", "sigmoid", "log_odds"]
+SCORES = get_args(Scores)
 OF_LOGITS = ("softmax", "sigmoid", "log_odds")
 """Scores that are made of logits, so that a log-loss is defined."""
 # Scores closer than this part of their column's spread count as ties: the programmes are solved to about 1e-8 of it.
@@ -112,7 +113,7 @@ def likelihoods(ratios: ArrayLike, weights: ArrayLike | None = None) -> Floats:
 def risk_minimiser(
     surrogate: Any,
     likelihoods: ArrayLike,
-    scores: str = "unbounded",
+    scores: Scores = "unbounded",
     *,
     log_loss: float = 0.0,
     alpha: float | None = None,
@@ -166,7 +167,7 @@ def risk_minimiser(
     g = g / g.sum(axis=0)
     ell = get_surrogate(surrogate, alpha=alpha, **options)
     others = (g.sum(axis=1, keepdims=True) - g) / (g.shape[1] - 1)
-    check_log_loss(log_loss, scores)
+    check_log_loss_scores(log_loss, scores)
     if scores == "softmax":
         f = _on_the_simplex(ell, g, others, log_loss)
         if log_loss > 0 and not _excess(ell, f, g, others, scores, log_loss) < SOLVED:
@@ -180,7 +181,7 @@ def risk_minimiser(
     return RiskMinimiser(g, f, _mauc(f, g, others), best, _excess(ell, f, g, others, scores, log_loss))
 
 
-def check_log_loss(log_loss: Any, scores: str) -> float:
+def check_log_loss_scores(log_loss: Any, scores: str) -> float:
     """Return the weight of a log-loss, which needs scores that are made of logits."""
     if check_not_negative("log_loss", log_loss) > 0 and scores not in OF_LOGITS:
         advice = f"use scores of {', '.join(OF_LOGITS)}"

@@ -174,7 +174,8 @@ def _network(network: Any, X: Any, codes: Ints, risk: SurrogateRisk, delta: floa
         "delta": delta,
     }
     value, counts = risk.value(codes, softmax(logits, axis=1)), np.bincount(codes)
-    near = {"spectral_norms": norms.initial_spectral, "distance": norms.distance, "n_parameters": norms.n_parameters}
+    near: dict[str, Any] = {"spectral_norms": norms.initial_spectral, "distance": norms.distance}
+    near["n_parameters"] = norms.n_parameters
     found = [cnn(value, counts, **near, **shared)]
     if norms.frobenius is not None:
         with np.errstate(over="ignore"):
