@@ -9,8 +9,6 @@ from scipy import special
 
 from mauc._typing import Floats
 
-__all__ = ["ACTIVATIONS", "BOUNDED", "Activation", "activate", "pull_back"]
-
 Activation = Literal["softmax", "sigmoid", "identity", "log_odds"]
 ACTIVATIONS = ("softmax", "sigmoid", "identity", "log_odds")
 """The choices of every loss and linear model."""

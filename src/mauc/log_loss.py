@@ -17,15 +17,6 @@ import numpy as np
 from mauc._typing import Floats, Ints
 from mauc._validation import check_not_negative, invalid
 
-__all__ = [
-    "LogTerm",
-    "check_log_loss",
-    "has_log_loss",
-    "log_loss_rows",
-    "log_term",
-    "prior_ratios",
-]
-
 
 def check_log_loss(log_loss: Any) -> float:
     """Return the weight of the log-loss beside the risk."""

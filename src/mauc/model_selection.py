@@ -16,15 +16,7 @@ from mauc._estimators import mauc_of_known
 from mauc._typing import Ints
 from mauc._validation import check_classes, check_whole, invalid, scores_of
 
-__all__ = [
-    "MAUCScorer",
-    "RareClassKFold",
-    "folds_of",
-    "group_folds",
-    "mauc_scorer",
-    "of_some_classes",
-    "some_of_each",
-]
+__all__ = ["MAUCScorer", "RareClassKFold", "mauc_scorer"]
 
 
 def folds_of(

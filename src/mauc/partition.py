@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from mauc._kernels.tiles import Classes, Problem
 from mauc._typing import Floats, Ints
 
-__all__ = ["ClassPartition"]
-
 
 @dataclass(frozen=True)
 class ClassPartition:

@@ -23,19 +23,6 @@ from mauc._kernels.piecewise import KernelPiece
 from mauc._typing import Floats
 from mauc.surrogates import Piece, Surrogate
 
-__all__ = [
-    "APPROXIMATIONS",
-    "TOLERANCES",
-    "Approximation",
-    "Plan",
-    "bernstein",
-    "difference_matrix",
-    "needs_range",
-    "plan",
-    "polynomial_reach",
-    "radius_for",
-]
-
 Approximation = Literal["chebyshev", "bernstein"]
 APPROXIMATIONS = ("chebyshev", "bernstein")
 DEFAULT_TOLERANCE = 1e-6

@@ -16,7 +16,7 @@ from mauc._validation import check_choice, check_sample_weight, invalid
 from mauc.model_selection import RareClassKFold
 from mauc.partition import ClassPartition
 
-__all__ = ["MAUCPluginClassifier", "balanced_posterior"]
+__all__ = ["MAUCPluginClassifier"]
 
 CalibrationMethod = Literal["sigmoid", "isotonic", "temperature"]
 

@@ -39,7 +39,7 @@ from mauc.plan import (
 )
 from mauc.surrogates import Surrogate, get_surrogate
 
-__all__ = ["SCHEMES", "SurrogateRisk"]
+__all__ = ["SurrogateRisk"]
 
 HUGE = 2.0**1000
 """Above this size, differences of scores may overflow when they are multiplied by α."""

@@ -13,8 +13,6 @@ from mauc.activations import BOUNDED, activate, pull_back
 from mauc.log_loss import LogTerm
 from mauc.risk import SurrogateRisk
 
-__all__ = ["LinearObjective", "Objective"]
-
 LARGEST_ODDS, LARGEST_RISK = 1e270, 1e30
 """Up to here neither their product nor the gradient overflows."""
 

@@ -24,8 +24,6 @@ from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import scored_pairs
 from mauc.metrics.uncertainty import Interval, Sample, interval, wilson
 
-__all__ = ["ROCCurve", "average_of", "band", "curves_of", "lowest_auc", "simultaneous_quantile", "thinned"]
-
 
 @dataclass(frozen=True, eq=False)
 class ROCCurve:

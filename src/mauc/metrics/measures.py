@@ -17,8 +17,6 @@ from mauc._typing import Floats
 from mauc._validation import check_choice, check_real, invalid, listing
 from mauc.metrics.uncertainty import Sample
 
-__all__ = ["PairMeasure"]
-
 FEW = 10
 """With fewer samples in its region, a partial AUC is biased upwards: the lowest of few samples lie above the lowest
 share of the population."""

@@ -17,15 +17,7 @@ from mauc._validation import check_choice, check_not_negative, invalid
 from mauc.activations import activate, pull_back
 from mauc.surrogates import SURROGATES, Surrogate, get_surrogate, has_alpha
 
-__all__ = [
-    "RiskMinimiser",
-    "check_log_loss_scores",
-    "check_ratio",
-    "largest_alpha",
-    "likelihoods",
-    "risk_minimiser",
-    "smallest_alpha",
-]
+__all__ = ["RiskMinimiser", "largest_alpha", "likelihoods", "risk_minimiser", "smallest_alpha"]
 
 INF = math.inf
 Scores = Literal["unbounded", "unit", "softmax", "sigmoid", "log_odds"]

@@ -16,7 +16,7 @@ from mauc.theory._checks import check_class_counts, check_p, check_product
 from mauc.theory.imbalance import xi
 from mauc.theory.rademacher import chaining
 
-__all__ = ["Bound", "SurrogateConstants", "abstract", "assemble", "cnn", "dnn", "linear", "surrogate_constants"]
+__all__ = ["Bound", "SurrogateConstants", "abstract", "cnn", "dnn", "linear", "surrogate_constants"]
 
 C1 = 4.0
 C2 = 5.0 * float(np.sqrt(2.0))
