@@ -7,13 +7,15 @@ and what to do. The last part is left out if the requirement already says it.
 import numbers
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-PAIRS = ("ovo", "ova", "ovr")
+from mauc._typing import PairName
+
+PAIRS = get_args(PairName)
 
 
 def invalid(parameter: str, requirement: str, came: object, advice: str | None = None) -> ValueError:

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._kernels.tiles import Classes, Problem, column_range
-from mauc._typing import Floats
+from mauc._typing import Floats, Pairs
 from mauc._validation import check_choice, check_codes, check_pairs, check_sample_weight, check_scores, invalid
 from mauc.activations import activate, pull_back
 from mauc.log_loss import check_log_loss, log_term
@@ -48,7 +48,7 @@ BoostingActivation = Literal["softmax", "identity"]
 
 
 class _Metric:
-    def __init__(self, activation: BoostingActivation = "identity", pairs: str | ArrayLike = "ovo") -> None:
+    def __init__(self, activation: BoostingActivation = "identity", pairs: Pairs = "ovo") -> None:
         self.activation, self.pairs = activation, pairs
 
 
@@ -113,7 +113,7 @@ class _Objective:
         alpha: float | None,
         log_loss: float,
         activation: BoostingActivation,
-        pairs: str | ArrayLike,
+        pairs: Pairs,
         metric: type[_LightGBMMetric | _XGBoostMetric],
     ) -> None:
         self.metric = metric(activation, pairs)
@@ -168,7 +168,7 @@ def lightgbm_objective(
     *,
     log_loss: float = 0.0,
     activation: BoostingActivation = "softmax",
-    pairs: str | ArrayLike = "ovo",
+    pairs: Pairs = "ovo",
 ) -> _Objective:
     """Return the surrogate risk as an objective: ``params={"objective": …}`` or ``LGBMClassifier(objective=…)``.
 
@@ -206,7 +206,7 @@ def xgboost_objective(
     *,
     log_loss: float = 0.0,
     activation: BoostingActivation = "softmax",
-    pairs: str | ArrayLike = "ovo",
+    pairs: Pairs = "ovo",
 ) -> _Objective:
     """Return the surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.
 
@@ -305,7 +305,7 @@ def _check_two_classes(y: ArrayLike) -> None:
 
 
 def _multiclass_auc(
-    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None, activation: str, pairs: str | ArrayLike
+    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None, activation: str, pairs: Pairs
 ) -> float:
     """Compute the multiclass AUC of the library's scores; ``(N,)`` scores are those of class 1."""
     columns = np.asarray(scores, dtype=np.float64)

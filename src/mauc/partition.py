@@ -86,6 +86,12 @@ class ClassPartition:
         v = _scaled(v, v.max())
         return np.asarray(v / v.sum())
 
+    def between(self, i: int, j: int) -> tuple[Ints, ClassPartition]:
+        """Return the rows of two classes, and their partition, in which the classes have the codes 0 and 1."""
+        rows = np.flatnonzero((self.codes == i) | (self.codes == j))
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return rows, ClassPartition((self.codes[rows] == j).astype(np.int64), 2, weight)
+
     def classes(self, v: Floats | None = None, *, normalised: bool = True) -> Classes:
         """Return the arrays that the kernels take, without the scores.
 

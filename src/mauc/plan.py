@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
@@ -24,7 +24,7 @@ from mauc._typing import Floats
 from mauc.surrogates import Piece, Surrogate
 
 Approximation = Literal["chebyshev", "bernstein"]
-APPROXIMATIONS = ("chebyshev", "bernstein")
+APPROXIMATIONS = get_args(Approximation)
 DEFAULT_TOLERANCE = 1e-6
 TOLERANCES = {"float64": (1e-12, 1e-10, 1e-8, 1e-6), "float32": (1e-7, 1e-6)}
 """Tolerances of the torch loss by precision; the first that can be reached is used."""

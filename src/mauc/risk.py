@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from mauc._kernels.pairwise import pairwise_risk
 from mauc._kernels.piecewise import ranked_risk
 from mauc._kernels.threads import threads
 from mauc._kernels.tiles import Problem, column_range
-from mauc._typing import Floats
+from mauc._typing import Floats, Pairs
 from mauc._validation import (
     check_choice,
     check_codes,
@@ -44,7 +44,6 @@ __all__ = ["SurrogateRisk"]
 HUGE = 2.0**1000
 """Above this size, differences of scores may overflow when they are multiplied by α."""
 Scheme = Literal["auto", "moments", "ranked", "blocked", "pairwise"]
-SCHEMES = ("auto", "moments", "ranked", "blocked", "pairwise")
 CLOSED_FORMS = {"squared": squared_risk, "exponential": exponential_risk}
 
 
@@ -112,7 +111,7 @@ class SurrogateRisk:
         surrogate: str | Any = "exponential",
         *,
         alpha: float | None = None,
-        pairs: str | ArrayLike = "ovo",
+        pairs: Pairs = "ovo",
         scheme: Scheme = "auto",
         approximation: Approximation = "chebyshev",
         tolerance: float | None = None,
@@ -121,7 +120,7 @@ class SurrogateRisk:
     ) -> None:
         self.surrogate = get_surrogate(surrogate, alpha=alpha)
         self.pairs = pairs
-        self.scheme: str = check_choice("scheme", scheme, SCHEMES)
+        self.scheme: str = check_choice("scheme", scheme, get_args(Scheme))
         self.approximation: str = check_choice("approximation", approximation, APPROXIMATIONS)
         self.tolerance = None if tolerance is None else check_real("tolerance", tolerance, low=0)
         self.degree = degree

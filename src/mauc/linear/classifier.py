@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from mauc._estimators import LogitClassifier, encode_classes
 from mauc._kernels.threads import threads
-from mauc._typing import Floats
+from mauc._typing import Floats, Pairs
 from mauc._validation import (
     check_choice,
     check_n_jobs,
@@ -132,7 +132,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         balanced: bool = True,
         l2: float | None = None,
         activation: Activation | None = None,
-        pairs: str | ArrayLike = "ovo",
+        pairs: Pairs = "ovo",
         fit_intercept: bool = True,
         max_iter: int = 200,
         tol: float = 1e-6,
@@ -209,7 +209,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         """Return ``l2``, or else that of ``C=1`` of LogisticRegression, whose loss is a sum."""
         return 1.0 / total_weight if self.l2 is None else self.l2
 
-    def _activation(self) -> str:
+    def _activation(self) -> Activation:
         if self.activation is not None:
             return self.activation
         rate = SURROGATES[self.surrogate].log_odds_alpha if has_alpha(self.surrogate) else None

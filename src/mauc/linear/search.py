@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from mauc._estimators import encode_classes
-from mauc._typing import Floats
+from mauc._typing import Floats, Pairs
 from mauc._validation import check_sample_weight, invalid
 from mauc.activations import Activation
 from mauc.linear.classifier import MAUCClassifier
@@ -97,7 +97,7 @@ class MAUCClassifierCV(MAUCClassifier):
         cv: Any = 5,
         n_jobs: int | None = None,
         activation: Activation = "softmax",
-        pairs: str | ArrayLike = "ovo",
+        pairs: Pairs = "ovo",
         fit_intercept: bool = True,
         max_iter: int = 200,
         tol: float = 1e-6,

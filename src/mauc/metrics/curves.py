@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.metrics import roc_curve
 
-from mauc._typing import Floats, Ints
+from mauc._typing import Absent, Floats, Ints, PairName
 from mauc._validation import (
     check_groups,
     check_pair_name,
@@ -130,13 +130,13 @@ def curves_of(
     *,
     classes: ArrayLike | None = None,
     between: Sequence[tuple[Any, Any]] | None = None,
-    pairs: str = "ovo",
+    pairs: PairName = "ovo",
     y_pred: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     level: float = 0.95,
-    absent: str = "raise",
+    absent: Absent = "raise",
 ) -> tuple[list[ROCCurve], ROCCurve | None, int]:
     """Return the curves, their average over all classes, and how many classes are left out.
 

@@ -161,8 +161,7 @@ class _Measure:
             requirement = "must hold pairs of two different classes that have rows"
             raise invalid("between", requirement, repr(pair), f"choose from {listing(there)}")
         columns = np.array([labels.tolist().index(name) for name in pair])
-        rows = np.flatnonzero(np.isin(partition.codes, columns))
-        two = ClassPartition((partition.codes[rows] == columns[1]).astype(np.int64), 2)
+        rows, two = partition.between(*columns)
         v = two.pair_weights("ovo")
         some = None if groups is None else groups[rows]
         return cls(two, v, Sample.of(two, v, some), rows, columns, (str(pair[0]), str(pair[1])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,9 @@ class BayesMAUC(NamedTuple):
     stderr: float
 
 
-def bayes_scores(posterior: ArrayLike, priors: ArrayLike, *, form: str = "bounded") -> NDArray[np.float64]:
+def bayes_scores(
+    posterior: ArrayLike, priors: ArrayLike, *, form: Literal["bounded", "odds"] = "bounded"
+) -> NDArray[np.float64]:
     r"""Return the scores with the highest possible multiclass AUC (Theorem 2).
 
     With the posterior :math:`\eta` and the priors p,

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 
-from mauc._typing import Floats
-from mauc._validation import ScoredClasses, check_whole, invalid
+from mauc._validation import ScoredClasses, check_real, check_whole, invalid
 from mauc.metrics.display.common import (
     COLORS,
     Display,
@@ -22,8 +19,9 @@ from mauc.metrics.display.common import (
     shorten,
     size_text,
 )
-from mauc.metrics.inference import mauc_interval
-from mauc.metrics.uncertainty import Interval
+from mauc.metrics.inference import score_and_influence
+from mauc.metrics.uncertainty import Interval, Sample, interval
+from mauc.partition import ClassPartition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,8 +39,8 @@ class MinorityPairsDisplay(Display):
 
     .. math:: \tfrac12 (\mathrm{AUC}_{i|j} + \mathrm{AUC}_{j|i}).
 
-    The rarest pairs are those with the smallest :math:`n_i n_j`, in ``y_true`` or in ``class_counts``. Ties keep the
-    order of the classes; classes without samples form no pair.
+    The rarest pairs are those with the smallest :math:`n_i n_j` in ``y_true``. Ties keep the order of the classes;
+    classes without samples form no pair.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to make one. All parameters are stored as attributes.
 
@@ -221,7 +219,6 @@ class MinorityPairsDisplay(Display):
         *,
         k: int = 5,
         level: float | None = 0.95,
-        class_counts: ArrayLike | None = None,
         name: str | None = None,
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -240,8 +237,6 @@ class MinorityPairsDisplay(Display):
         level : float, default=0.95
             Confidence level of the intervals, those of :func:`mauc.mauc_interval` for the samples of the two classes.
             None: no intervals.
-        class_counts : (C,) array, optional
-            Sizes of the classes in the whole set, by which pairs are ordered. Default: those of ``y_true``.
         name : str, optional
             Name of a single model.
         ax, **plot_kw
@@ -253,6 +248,7 @@ class MinorityPairsDisplay(Display):
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
         check_whole("k", k, least=1, advice="pass how many pairs to show")
+        level = None if level is None else check_real("level", level, low=0, high=1)
         auc, ends = [], []
         models = _models("y_score", y_score, name, "")
         for key, scores in models.items():
@@ -260,13 +256,12 @@ class MinorityPairsDisplay(Display):
                 matrix, scored, sizes = matrix_and_sizes(y_true, scores, labels, sample_weight)
             except ValueError as error:
                 raise ValueError(f"model {key!r}: {error}" if len(models) > 1 else str(error)) from None
-            whole = sizes if class_counts is None else _check_class_counts(class_counts, len(sizes))
-            pairs = _rarest_pairs(whole, sizes > 0, k)
+            pairs = _rarest_pairs(sizes, k)
             i, j = pairs.T
             auc.append((matrix[i, j] + matrix[j, i]) / 2)
             if level is not None:
-                found = _pair_intervals(scored, pairs, level)
-                ends.append([(interval.low, interval.high) for interval in found])
+                found = [_pair_interval(scored, int(a), int(b), level) for a, b in pairs]
+                ends.append([(each.low, each.high) for each in found])
         low, high = np.moveaxis(np.array(ends), 2, 0) if ends else (None, None)
         names = None if list(models) == [""] else list(models)
         display = cls(np.array(auc), scored.labels[pairs], sizes[pairs], name=names, low=low, high=high)
@@ -289,32 +284,17 @@ def _names(name: str | Sequence[str] | None) -> list[str]:
     return [] if name is None else [name] if isinstance(name, str) else list(name)
 
 
-def _check_class_counts(class_counts: ArrayLike, n_classes: int) -> Floats:
-    counts = np.asarray(class_counts)
-    numbers = counts.dtype.kind in "iuf" and counts.shape == (n_classes,)
-    if not numbers or not np.isfinite(counts).all() or counts.min() < 0:
-        requirement = f"must hold {n_classes} numbers of at least 0, one per column of the scores"
-        raise invalid("class_counts", requirement, repr(class_counts), "pass the size of each class in the whole set")
-    return counts.astype(np.float64)
-
-
-def _rarest_pairs(sizes: NDArray[Any], present: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
+def _rarest_pairs(sizes: NDArray[Any], k: int) -> NDArray[np.intp]:
     """Return the classes i < j of the ``k`` pairs with the smallest ``n_i n_j``, ``(k, 2)``."""
-    known = np.flatnonzero(present)
+    known = np.flatnonzero(sizes)
     i, j = (known[side] for side in np.triu_indices(len(known), 1))
     rarest = np.argsort(sizes[i].astype(np.float64) * sizes[j], kind="stable")[:k]
     return np.column_stack([i[rarest], j[rarest]])
 
 
-def _pair_intervals(scored: ScoredClasses, pairs: NDArray[np.intp], level: float) -> list[Interval]:
-    """Return the interval of the AUC of each pair, from the samples of its two classes."""
-    found = []
-    for pair in pairs:
-        rows = np.isin(scored.codes, pair)
-        some = None if scored.sample_weight is None else scored.sample_weight[rows]
-        is_second = (scored.codes[rows] == pair[1]).astype(np.int64)
-        with warnings.catch_warnings():
-            # No warning of single samples: the picture shows the sizes.
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
-            found.append(mauc_interval(is_second, scored.scores[rows][:, pair], level=level, sample_weight=some))
-    return found
+def _pair_interval(scored: ScoredClasses, i: int, j: int, level: float) -> Interval:
+    """Return the interval of the AUC of a pair, from the samples of its two classes."""
+    rows, two = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight).between(i, j)
+    v = two.pair_weights("ovo")
+    # No warning of single samples: the picture shows the sizes.
+    return interval(Sample.of(two, v), *score_and_influence(two, scored.scores[rows][:, [i, j]], v), level)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from mauc._typing import Floats
+from mauc._typing import Floats, PairName
 from mauc._validation import check_choice, check_real, invalid
 from mauc.metrics.curves import ROCCurve, average_of, band, curves_of, lowest_auc, simultaneous_quantile, thinned
 from mauc.metrics.display.common import COLORS, Display, artist_style, import_pyplot, response, shorten
@@ -87,7 +87,7 @@ class MulticlassROCDisplay(Display):
         self,
         *,
         ax: Axes | None = None,
-        bands: str | None = "auto",
+        bands: Literal["auto", "pointwise", "simultaneous"] | None = "auto",
         plot_average: bool = True,
         plot_points: bool = True,
         plot_chance_level: bool = True,
@@ -185,7 +185,7 @@ class MulticlassROCDisplay(Display):
         *,
         classes: ArrayLike | None = None,
         between: Sequence[tuple[Any, Any]] | None = None,
-        pairs: str = "ovo",
+        pairs: PairName = "ovo",
         y_pred: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,

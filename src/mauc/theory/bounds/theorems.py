@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
+from mauc.activations import Activation
 from mauc.surrogates import get_surrogate
 from mauc.theory._checks import check_class_counts, check_p, check_product
 from mauc.theory.imbalance import xi
@@ -179,7 +180,7 @@ def linear(
     lipschitz: float = 1.0,
     bound: float = 1.0,
     delta: float = 0.05,
-    activation: str = "identity",
+    activation: Activation = "identity",
 ) -> Bound:
     r"""Return the bound for linear models with :math:`\lVert W_i \rVert_p \le \gamma` (Theorem 7, sharpened).
 
