@@ -31,7 +31,7 @@ from mauc.linear._solver import Solution, minimize
 from mauc.log_loss import check_log_loss, log_term
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
-from mauc.surrogates import SURROGATES, Surrogate, has_alpha
+from mauc.surrogates import SURROGATES, has_alpha
 
 __all__ = ["MAUCClassifier"]
 
@@ -171,20 +171,18 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             they weigh samples and, by their sums, classes.
         """
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        classes, codes = encode_classes(y)
-        weight = check_sample_weight(sample_weight, codes, len(classes), classes)
-        partition = ClassPartition(codes, len(classes), weight)
+        X, classes, partition = self._check_data(X, y, sample_weight)
         pairs = check_pairs(self.pairs, len(classes))
+        total = float(len(partition.codes) if partition.sample_weight is None else partition.sample_weight.sum())
         objective = LinearObjective(
             X,
             partition.classes(partition.pair_weights(pairs)),
             self._risk(),
             activation=self._activation(),
-            l2=self._penalty(float(len(codes) if weight is None else weight.sum())),
+            l2=self._penalty(total),
             fit_intercept=bool(self.fit_intercept),
             log_term=log_term(
-                self.log_loss, pairs, codes, partition.weights, partition.shares, balanced=bool(self.balanced)
+                self.log_loss, pairs, partition.codes, partition.weights, partition.shares, balanced=bool(self.balanced)
             ),
         )
         start = self._start(objective, classes)
@@ -195,6 +193,15 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self._keep(objective, classes, solution)
         self._warn_of(solution)
         return self
+
+    def _check_data(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, NDArray[Any], ClassPartition]:
+        """Return clean training rows, their sorted classes, and the class and weight of each row."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        classes, codes = encode_classes(y)
+        weight = check_sample_weight(sample_weight, codes, len(classes), classes)
+        return X, classes, ClassPartition(codes, len(classes), weight)
 
     def _minimize(self, objective: Objective, start: Floats) -> Solution:
         return minimize(objective, start, max_iter=self.max_iter, tol=self.tol)
@@ -214,9 +221,6 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             return self.activation
         rate = SURROGATES[self.surrogate].log_odds_alpha if has_alpha(self.surrogate) else None
         return "log_odds" if self.alpha is None and self.log_loss > 0 and rate is not None else "softmax"
-
-    def _surrogate(self) -> Surrogate:
-        return self._risk().surrogate
 
     def _check_parameters(self) -> None:
         if self.activation is not None:

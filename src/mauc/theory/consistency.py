@@ -23,10 +23,8 @@ from mauc.theory.minimiser import (
     Scores,
     check_log_loss_scores,
     check_ratio,
-    largest_alpha,
     likelihoods,
     risk_minimiser,
-    smallest_alpha,
 )
 
 __all__ = ["ConsistencyReport", "Point", "Verdict", "consistency_report"]
@@ -387,14 +385,12 @@ def _unbounded(ell: Surrogate, met: bool, straight: bool, named: bool) -> Verdic
 def _within_unit(ell: Surrogate, scores: str, ratio: float | None, named: bool) -> Verdict:
     """Return the verdict on [0, 1], and on the sigmoid and softmax of two classes, which come arbitrarily close."""
     low = high = None
-    if named and hasattr(ell, "alpha"):
-        others = {key: value for key, value in vars(ell).items() if key != "alpha"}
-        widest = math.inf if ratio is None else ratio
-        low, high = smallest_alpha(ell.name, widest, **others), largest_alpha(ell.name, widest, **others)
     proved = named and ell.name in PROVED
-    if proved and low is not None and high is not None and low <= vars(ell)["alpha"] <= high and not math.isinf(low):
-        for_which = "for every distribution" if ratio is None else f"for ratios within a factor of {ratio:g}"
-        return Verdict(scores, True, f"{for_which}: [0, 1] holds the unbounded minimiser", None, low, high)
+    if proved:
+        low, high = PROVED[ell.name](math.inf if ratio is None else math.log(ratio))
+        if low <= vars(ell)["alpha"] <= high and not math.isinf(low):
+            for_which = "for every distribution" if ratio is None else f"for ratios within a factor of {ratio:g}"
+            return Verdict(scores, True, f"{for_which}: [0, 1] holds the unbounded minimiser", None, low, high)
     found = _counterexample(ell, ratio)
     if found is not None or proved:
         return Verdict(scores, False, "the minimiser ties points at the ends of [0, 1]", found, low, high)

@@ -15,7 +15,7 @@ from scipy.special import log_softmax
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_not_negative, invalid
 from mauc.activations import activate, pull_back
-from mauc.surrogates import SURROGATES, Surrogate, get_surrogate, has_alpha
+from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["RiskMinimiser", "largest_alpha", "likelihoods", "risk_minimiser", "smallest_alpha"]
 
@@ -31,6 +31,7 @@ SOLVED = 1e-6
 
 # The smallest and the largest α for which [0, 1] holds the minimiser of every problem whose ratios are within a factor
 # e^L; docs/theory.md proves that no other α does. For L → ∞ the squared loss has α <= ½.
+ProvedSurrogate = Literal["exponential", "logistic", "squared"]
 PROVED: dict[str, Callable[[float], tuple[float, float]]] = {
     "exponential": lambda log_ratio: (0.5 * log_ratio, INF),
     "logistic": lambda log_ratio: (log_ratio, INF),
@@ -309,38 +310,28 @@ def _on_the_simplex(ell: Surrogate, g: Floats, others: Floats, log_loss: float) 
     return np.asarray(found.x).reshape(n, n_classes)
 
 
-def smallest_alpha(surrogate: str, ratio: ArrayLike, **options: float) -> float:
-    r"""Return the smallest α for which [0, 1] holds the minimiser of the unbounded risk.
+def smallest_alpha(surrogate: ProvedSurrogate, ratio: float) -> float:
+    r"""Return the smallest α for which [0, 1] holds the minimiser of the unbounded risk, for all distributions.
 
     With a smaller α, points whose likelihood ratios differ are tied at 0 or at 1. α must not exceed
     :func:`largest_alpha` either: the minimiser of the exponential and of the logistic loss shrinks with α, that of the
-    squared loss and of the hinges, whose margin is α, grows with it.
+    squared loss, whose margin is α, grows with it.
 
-    ========================  ==========================  ================================================
-    surrogate                 smallest α                  largest α
-    ========================  ==========================  ================================================
-    exponential               ½ log(ratio)                ∞
-    logistic                  log(ratio)                  ∞
-    squared                   0 (any above it)            ½ / tanh(¼ log(ratio)), hence ½ for every ratio
-    q_hinge and others        by bisection                by bisection
-    hinge                     ∞: none                     0: none
-    ========================  ==========================  ================================================
+    ===========  ==============  ==============================================
+    surrogate    smallest α      largest α
+    ===========  ==============  ==============================================
+    exponential  ½ log(ratio)    ∞
+    logistic     log(ratio)      ∞
+    squared      0 (any above)   ½ / tanh(¼ log(ratio)), hence ½ for every ratio
+    ===========  ==============  ==============================================
 
     Parameters
     ----------
-    surrogate : str
-        A name of :class:`mauc.SurrogateRisk` that has an α.
-    ratio : float or (n,) array
-        Largest by smallest likelihood ratio :math:`g_i / \operatorname{mean}_{j \ne i} g_j` of the distribution, up to
-        infinity; or the ratios of n equally likely points, for that one distribution.
-    **options
-        Other parameters of the surrogate.
-
-    Returns
-    -------
-    float
-        For a number and the first three surrogates, exact over all distributions with such ratios. For a number and
-        the others it is that of nine ratios in geometric progression with equal P(x): some distributions need more.
+    surrogate : {"exponential", "logistic", "squared"}
+        No α is right for the hinge. For other surrogates none is proved: for one distribution, compare the ``spread``
+        of :func:`risk_minimiser` with 1.
+    ratio : float
+        Largest by smallest likelihood ratio :math:`g_i / \operatorname{mean}_{j \ne i} g_j`, up to infinity.
 
     Examples
     --------
@@ -349,14 +340,12 @@ def smallest_alpha(surrogate: str, ratio: ArrayLike, **options: float) -> float:
     2.996
     >>> theory.smallest_alpha("squared", 1e6), round(theory.largest_alpha("squared", 1e6), 4)
     (0.0, 0.501)
-    >>> theory.smallest_alpha("hinge", 2)
-    inf
     """
-    return _alpha_range(surrogate, ratio, options)[0]
+    return _alpha_range(surrogate, ratio)[0]
 
 
-def largest_alpha(surrogate: str, ratio: ArrayLike, **options: float) -> float:
-    """Return the largest α for which [0, 1] holds the minimiser of the unbounded risk.
+def largest_alpha(surrogate: ProvedSurrogate, ratio: float) -> float:
+    """Return the largest α for which [0, 1] holds the minimiser of the unbounded risk, for all distributions.
 
     Parameters and table are those of :func:`smallest_alpha`.
 
@@ -366,7 +355,11 @@ def largest_alpha(surrogate: str, ratio: ArrayLike, **options: float) -> float:
     >>> theory.largest_alpha("squared", float("inf"))
     0.5
     """
-    return _alpha_range(surrogate, ratio, options)[1]
+    return _alpha_range(surrogate, ratio)[1]
+
+
+def _alpha_range(surrogate: str, ratio: float) -> tuple[float, float]:
+    return PROVED[check_choice("surrogate", surrogate, tuple(PROVED))](math.log(check_ratio(ratio)))
 
 
 def check_ratio(ratio: Any) -> float:
@@ -375,49 +368,3 @@ def check_ratio(ratio: Any) -> float:
     if not value >= 1:
         raise invalid("ratio", "must be at least 1", repr(ratio), "pass the largest likelihood ratio by the smallest")
     return value
-
-
-def _alpha_range(surrogate: Any, ratio: ArrayLike, options: dict[str, float]) -> tuple[float, float]:
-    kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
-    if not has_alpha(surrogate):
-        advice = "ask consistency_report(..., scores='unit')"
-        raise invalid("surrogate", "must have an alpha", repr(surrogate), advice)
-    if np.ndim(ratio) == 0:
-        log_ratio = math.log(check_ratio(ratio))
-        if surrogate in PROVED:
-            return PROVED[surrogate](log_ratio)
-        if math.isinf(log_ratio):
-            return (INF, 0.0)
-        ratio = np.exp(np.linspace(-0.5, 0.5, 9) * log_ratio)
-    both = likelihoods(ratio)
-    if not kind.smooth:
-        return (INF, 0.0)
-
-    def spread(log_alpha: float) -> float:
-        ell = get_surrogate(surrogate, alpha=math.exp(log_alpha), **options)
-        return float(np.ptp(_column_minimiser(ell, both[:, 0], both[:, 1], None)))
-
-    if spread(0.5) < spread(0.0):
-        return (_alpha_of_spread_one(spread, falling=True), INF)
-    return (0.0, _alpha_of_spread_one(spread, falling=False))
-
-
-def _alpha_of_spread_one(spread: Callable[[float], float], *, falling: bool, reach: float = 8.0) -> float:
-    """Find the α at which the spread, monotone in α, is 1: bisect log α, outwards from 0 up to ±8."""
-
-    def enough(log_alpha: float) -> bool:
-        return (spread(log_alpha) <= 1.0) == falling
-
-    below = above = 0.0
-    while not enough(above):
-        below, above = above, above + 1.0
-        if above > reach:
-            return INF
-    while enough(below):
-        below, above = below - 1.0, below
-        if below < -reach:
-            return 0.0
-    while above - below > 1e-9:
-        middle = 0.5 * (below + above)
-        below, above = (below, middle) if enough(middle) else (middle, above)
-    return math.exp(above if falling else below)
