@@ -85,6 +85,7 @@ def polynomial_reach(surrogate: Surrogate) -> float:
     return max(0.0, *reaches) if reaches else 0.0
 
 
+@lru_cache(maxsize=256)
 def plan(
     surrogate: Surrogate,
     radius: float,
@@ -117,18 +118,7 @@ def plan(
     if degree is None and tolerances is None:
         tolerances = (DEFAULT_TOLERANCE,) if method == "chebyshev" else None
         degree = None if method == "chebyshev" else DEFAULT_BERNSTEIN_DEGREE
-    return _plan(surrogate, radius, tolerances, method, degree, radius if saturated else reach)
-
-
-@lru_cache(maxsize=256)
-def _plan(
-    surrogate: Surrogate,
-    radius: float,
-    tolerances: tuple[float, ...] | None,
-    method: str,
-    degree: int | None,
-    reach: float,
-) -> Plan | None:
+    reach = radius if saturated else reach
     if math.isinf(radius) and needs_range(surrogate):
         return None
     # At least 1/64: on a narrower range rounding would dominate, and the polynomial of this range is accurate enough.

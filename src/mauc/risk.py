@@ -216,7 +216,16 @@ class SurrogateRisk:
             low, high = column_range(problem)
             with np.errstate(over="ignore"):
                 span = float((high - low).max())
-        found = self.plan_for(span, bounded=bounded)
+        # Scores that are not bounded have no saturated ends: a difference at a piece's end belongs to the next piece.
+        one_piece = self.scheme == "auto" and (span <= self._reach if bounded else span < self._reach)
+        found = plan(
+            self.surrogate,
+            radius_for(span) if one_piece or needs_range(self.surrogate) else np.inf,
+            tolerances=None if self.tolerance is None else (self.tolerance,),
+            method=self.approximation,
+            degree=self.degree,
+            reach=self._reach if one_piece else np.inf,
+        )
         if found is None:
             self._report_failure(radius_for(span))
         return found
@@ -225,21 +234,6 @@ class SurrogateRisk:
         """Return False if a few rows already span more than one piece: the others need not be read then."""
         few = problem.scores[:256]
         return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self._reach
-
-    def plan_for(self, span: float, *, bounded: bool) -> Plan | None:
-        """Return polynomial pieces for differences up to ``span``; None if none meets the tolerance.
-
-        ``bounded`` as in :meth:`compute`; else a difference at a piece's end belongs to the next piece.
-        """
-        one_piece = self.scheme == "auto" and (span <= self._reach if bounded else span < self._reach)
-        return plan(
-            self.surrogate,
-            radius_for(span) if one_piece or needs_range(self.surrogate) else np.inf,
-            tolerances=None if self.tolerance is None else (self.tolerance,),
-            method=self.approximation,
-            degree=self.degree,
-            reach=self._reach if one_piece else np.inf,
-        )
 
     def _report_failure(self, radius: float) -> None:
         what = f"no polynomial of the {self.surrogate.name} surrogate on differences up to {radius:g} meets " + (

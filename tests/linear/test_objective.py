@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from mauc.activations import ACTIVATIONS, activate
 from mauc.linear._objective import LinearObjective
-from mauc.log_loss import log_loss_rows, log_term, prior_ratios
+from mauc.log_loss import LogTerm, log_term, prior_ratios
 from mauc.partition import ClassPartition
 
 FAMILIES = [
@@ -157,7 +157,7 @@ def test_the_log_loss_is_that_of_the_oracle(activation, pairs):
     W, b = bare.split(theta)
     Z = X @ W.T + b
     priors = np.bincount(y, weight) / weight.sum()
-    logs, slope = log_loss_rows(Z, y, prior_ratios(pairs, priors), weight / weight.sum())
+    logs, slope = LogTerm(y, prior_ratios(pairs, priors), weight / weight.sum()).of_logits(Z, slice(None))
     of_theta = np.column_stack([slope.T @ X, slope.sum(axis=0)])
     value, gradient = bare(theta)
     expected = value + log_loss * logs, gradient.reshape(3, -1) + log_loss * of_theta
