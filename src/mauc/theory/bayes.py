@@ -1,26 +1,18 @@
-"""The best possible scores and their multiclass AUC (Theorem 2), and the pair weights of one-vs-rest (Theorem 1)."""
+"""The best possible scores (Theorem 2), and the pair weights of one-vs-rest (Theorem 1)."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc._validation import check_choice, check_scores, check_whole, invalid
-from mauc.metrics.inference import mauc_interval
+from mauc._validation import check_choice, check_scores, invalid
 from mauc.partition import ClassPartition
 from mauc.plugin import balanced_posterior
 from mauc.theory._checks import ROUNDING, check_priors
 
-__all__ = ["BayesMAUC", "bayes_mauc", "bayes_scores", "ova_weights"]
-
-
-class BayesMAUC(NamedTuple):
-    """The highest multiclass AUC that any scores reach, estimated on fresh samples, and its standard error."""
-
-    value: float
-    stderr: float
+__all__ = ["bayes_scores", "ova_weights"]
 
 
 def bayes_scores(
@@ -48,7 +40,8 @@ def bayes_scores(
     Returns
     -------
     array of the shape of ``posterior``
-        O(N C) time.
+        O(N C) time. Their multiclass AUC on rows with known posterior, the highest possible, is
+        ``mauc_interval(y, bayes_scores(posterior, priors))``.
 
     Examples
     --------
@@ -83,60 +76,6 @@ def _odds(s: NDArray[np.float64]) -> NDArray[np.float64]:
     rest[rows, top] = 0.0
     others[rows, top] = rest.sum(axis=1)
     return np.divide(s, others, out=np.full_like(s, np.inf), where=others > 0)
-
-
-def bayes_mauc(distribution: Any, *, n_per_class: int | None = None, seed: int = 0) -> BayesMAUC:
-    """Estimate the highest multiclass AUC (ovo) that any scores reach, by simulation.
-
-    Parameters
-    ----------
-    distribution : object
-        Any object with ``priors`` of shape ``(C,)``, ``sample(sizes, seed)``, which draws the given number of samples
-        of each class and returns ``(X, y)`` with codes ``y``, and ``posterior(X)``, the exact ``(N, C)`` probabilities.
-        If it has ``bayes_mauc(n_per_class, seed)``, that is called instead.
-    n_per_class : int, optional
-        Number of samples of each class; every pair of classes counts the same, so equal numbers are best. Default: up
-        to 5000, fewer with more than 40 classes.
-    seed : int, default=0
-
-    Returns
-    -------
-    BayesMAUC
-        ``value`` and ``stderr``; O(n_per_class C²) time and memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.stats import norm
-    >>> from mauc import theory
-    >>> class TwoGaussians:
-    ...     priors = np.array([0.9, 0.1])
-    ...
-    ...     def sample(self, sizes, seed):
-    ...         y = np.repeat([0, 1], sizes)
-    ...         return np.random.default_rng(seed).normal(2.0 * y), y
-    ...
-    ...     def posterior(self, X):
-    ...         joint = self.priors * norm.pdf(X[:, None], [0.0, 2.0])
-    ...         return joint / joint.sum(axis=1, keepdims=True)
-    >>> best = theory.bayes_mauc(TwoGaussians())
-    >>> abs(best.value - norm.cdf(2**0.5)) < 3 * best.stderr
-    np.True_
-    """
-    if callable(getattr(distribution, "bayes_mauc", None)):
-        return distribution.bayes_mauc(n_per_class, seed)
-    missing = [name for name in ("priors", "sample", "posterior") if not hasattr(distribution, name)]
-    if missing:
-        requirement = "must have priors, sample(sizes, seed) and posterior(X)"
-        came = f"{type(distribution).__name__} without {', '.join(missing)}"
-        raise invalid("distribution", requirement, came, "pass such an object")
-    priors = check_priors(distribution.priors, "distribution.priors")
-    if n_per_class is None:
-        n_per_class = min(5000, max(2, (1 << 23) // len(priors) ** 2))
-    sizes = np.full(len(priors), check_whole("n_per_class", n_per_class, least=2))
-    X, y = distribution.sample(sizes, check_whole("seed", seed, least=0))
-    interval = mauc_interval(y, bayes_scores(distribution.posterior(X), priors), labels=np.arange(len(priors)))
-    return BayesMAUC(interval.score, interval.stderr)
 
 
 def ova_weights(priors: ArrayLike) -> NDArray[np.float64]:
