@@ -193,6 +193,21 @@ def scored_pairs(scored: ScoredClasses, pairs: Pairs, absent: str) -> tuple[Clas
     return partition, check_pair_weights(scored.labels, partition, pairs, absent, stacklevel=4)
 
 
+def present_pairs(
+    scored: ScoredClasses, pairs: str = "ovo", parameter: str = "y_true"
+) -> tuple[ClassPartition, Floats]:
+    """Return the partition and the weights of the pairs of classes that have samples; raise if there is no pair."""
+    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
+    if partition.present.sum() < 2:
+        raise _one_class(parameter, scored.labels[partition.present][0])
+    return partition, partition.pair_weights(pairs)
+
+
+def _one_class(parameter: str, name: Any) -> ValueError:
+    advice = "multiclass AUC compares classes; check the split"
+    return invalid(parameter, "must hold two classes or more", f"only the class {name}", advice)
+
+
 def check_pair_weights(
     labels: NDArray[Any], partition: ClassPartition, pairs: Pairs, absent: str, *, stacklevel: int = 3
 ) -> Floats | None:
@@ -204,10 +219,7 @@ def check_pair_weights(
         advice = "drop the class from labels and its column from y_score, or pass absent='ignore'"
         raise invalid("y_true", "must hold every class of labels", f"no sample of {listing(missing)}", advice)
     if absent == "raise" and partition.n_classes < 2:
-        came = f"only the class {labels[0]}"
-        raise invalid(
-            "y_true", "must hold two classes or more", came, "multiclass AUC compares classes; check the split"
-        )
+        raise _one_class("y_true", labels[0])
     v = partition.pair_weights(weights)
     if v.sum() > 0:
         return v

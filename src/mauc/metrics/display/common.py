@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._kernels.auc import auc_matrix
 from mauc._typing import Floats
 from mauc._validation import ScoredClasses, check_scored_classes, invalid, scores_of
-from mauc.partition import ClassPartition
+from mauc.metrics.scores import present_pairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,11 +90,7 @@ def matrix_and_sizes(
 ) -> tuple[Floats, ScoredClasses, NDArray[Any]]:
     """Return the ``(C, C)`` AUCs, the checked input, and the ``(C,)`` sizes of the classes, weighted if samples are."""
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
-    if partition.present.sum() < 2:
-        came = f"only the class {scored.labels[partition.present][0]}"
-        advice = "multiclass AUC compares classes; check the split"
-        raise invalid("y_true", "must hold two classes or more", came, advice)
+    partition, _ = present_pairs(scored)
     sizes = partition.counts if sample_weight is None else partition.weights
     return auc_matrix(partition.problem(scored.scores, normalised=False)), scored, sizes
 

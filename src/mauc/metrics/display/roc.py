@@ -199,7 +199,7 @@ class MulticlassROCDisplay(Display):
         Parameters
         ----------
         y_true, y_score, labels, sample_weight
-            As in :func:`mauc.pairwise_auc`.
+            As in :func:`mauc.pairwise_auc`. Classes without samples have no curve.
         classes : array of classes, optional
             Classes whose curves to draw. Default: all, or the eight with the lowest AUC.
         between : sequence of pairs of classes, optional
@@ -306,7 +306,7 @@ class MulticlassROCDisplay(Display):
         for estimator, test in zip(cv_results["estimator"], cv_results["indices"]["test"], strict=True):
             scores, known = response(estimator, _safe_indexing(X, test))
             every = {"classes": known, **chosen}
-            folds.append(curves_of(np.asarray(y)[test], scores, labels=known, level=level, absent="ignore", **every))
+            folds.append(curves_of(np.asarray(y)[test], scores, labels=known, level=level, **every))
         names = [curve.name for curve in folds[0][0]]
         curves = [average_of([c for fold, *_ in folds for c in fold if c.name == name], name) for name in names]
         averages = [average for _, average, _ in folds if average is not None]
