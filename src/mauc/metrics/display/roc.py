@@ -307,7 +307,7 @@ class MulticlassROCDisplay(Display):
             scores, known = response(estimator, _safe_indexing(X, test))
             every = {"classes": known, **chosen}
             folds.append(curves_of(np.asarray(y)[test], scores, labels=known, level=level, **every))
-        names = [curve.name for curve in folds[0][0]]
+        names = dict.fromkeys(curve.name for fold, *_ in folds for curve in fold)
         curves = [average_of([c for fold, *_ in folds for c in fold if c.name == name], name) for name in names]
         averages = [average for _, average, _ in folds if average is not None]
         average = average_of(averages, averages[0].name) if averages else None
