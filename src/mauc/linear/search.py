@@ -178,16 +178,8 @@ class MAUCClassifierCV(MAUCClassifier):
         return SurrogateRisk(self.surrogate_, alpha=self.alpha_)
 
     def _candidate(self, **chosen: Any) -> MAUCClassifier:
-        return MAUCClassifier(
-            **chosen,
-            balanced=self.balanced,
-            activation=self.activation,
-            pairs=self.pairs,
-            fit_intercept=self.fit_intercept,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            warm_start=True,
-        )
+        same = ("balanced", "activation", "pairs", "fit_intercept", "max_iter", "tol")
+        return MAUCClassifier(**chosen, **{name: getattr(self, name) for name in same}, warm_start=True)
 
     def _keep_results(self, scores: Floats, losses: list[dict[str, Any]], l2s: Sequence[float]) -> None:
         params = [{**loss, "l2": l2} for loss, l2 in product(losses, l2s)]
