@@ -188,7 +188,7 @@ API_PAGES = {
     "core": ["mauc", "mauc.surrogates"],
     "model_selection": ["mauc.model_selection"],
     "nn": ["mauc.nn"],
-    "theory": ["mauc.theory", "mauc.theory.bounds", "mauc.theory.rademacher"],
+    "theory": ["mauc.theory", "mauc.theory.bounds"],
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.theory import linear_bound, linear_complexity
 from experiments.theory.linear_models import _directions
-from mauc.theory import rademacher
+from mauc.theory import bounds
 
 
 def sample(counts, d=3, seed=0):
@@ -93,7 +93,7 @@ def test_chaining_holds_for_linear_models():
     """Scores W x with |W_i| ≤ γ and |x| ≤ 1: balls of radius ε/1 in each row cover, (1 + 2γ/ε)^(C d) of them."""
     X, y = sample((200, 100, 50), d=2)
     found = linear_complexity(X, y, gamma=0.5, n_draws=30)
-    chained = rademacher.chaining(lambda e: 3 * 2 * math.log1p(2 * 0.5 / e), (200, 100, 50), radius=0.5)
+    chained = bounds.chaining(lambda e: 3 * 2 * math.log1p(2 * 0.5 / e), (200, 100, 50), radius=0.5)
     assert found.value < chained
 
 

@@ -5,7 +5,6 @@ surrogate           →  consistency_report (consistency.py): whether minimising
                        risk_minimiser, smallest_alpha, largest_alpha (minimiser.py): the scores that it leads to
 class sizes         →  imbalance (imbalance.py): ξ, χ, and which class gains most from one more sample
 model + data        →  bounds (bounds/): the risk on unseen data, from that on the training data
-class of models     →  rademacher (rademacher.py): the complexity that the bounds need
 """
 
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from mauc._lazy import lazily
 from mauc.theory.imbalance import Imbalance, imbalance
 
 if TYPE_CHECKING:
-    from mauc.theory import bounds, rademacher
+    from mauc.theory import bounds
     from mauc.theory.bayes import bayes_scores, ova_weights
     from mauc.theory.consistency import ConsistencyReport, consistency_report
     from mauc.theory.minimiser import RiskMinimiser, largest_alpha, likelihoods, risk_minimiser, smallest_alpha
@@ -30,7 +29,6 @@ _HOME = {
     "largest_alpha": "mauc.theory.minimiser",
     "likelihoods": "mauc.theory.minimiser",
     "ova_weights": "mauc.theory.bayes",
-    "rademacher": "mauc.theory.rademacher",
     "risk_minimiser": "mauc.theory.minimiser",
     "smallest_alpha": "mauc.theory.minimiser",
 }
@@ -46,7 +44,6 @@ __all__ = [
     "largest_alpha",
     "likelihoods",
     "ova_weights",
-    "rademacher",
     "risk_minimiser",
     "smallest_alpha",
 ]

@@ -14,8 +14,8 @@ from mauc._validation import check_choice, check_not_negative, check_real, check
 from mauc.activations import Activation
 from mauc.surrogates import get_surrogate
 from mauc.theory._checks import check_class_counts, check_p, check_product
+from mauc.theory.bounds.covering import chaining
 from mauc.theory.imbalance import xi
-from mauc.theory.rademacher import chaining
 
 __all__ = ["Bound", "SurrogateConstants", "abstract", "cnn", "dnn", "linear", "surrogate_constants"]
 
@@ -148,7 +148,7 @@ def abstract(
     class_counts : (C,) array
         Number of training samples of each class.
     rademacher : float
-        Complexity of Definition 2 on the sample, :mod:`mauc.theory.rademacher`. ``docs/theory.md`` proves the bound
+        Complexity of Definition 2 on the sample, for example of :func:`chaining`. ``docs/theory.md`` proves the bound
         for scores whose columns share no weights. If they share weights, pass the sum of the columns' complexities.
     bound : float, default=1.0
         B: the loss of a pair is in [0, B].
@@ -326,7 +326,7 @@ def cnn(
     .. math:: \Lambda = \tfrac{\sqrt 2}{4} R_x \,\Bigl(1 + \frac \beta L\Bigr)^L \prod_l \max(1, \lVert A^0_l \rVert),
 
     so that balls of radius ε cover the class with :math:`\log \mathcal N(\varepsilon) \le W \log(1 + 2 \beta \Lambda /
-    \varepsilon)`. The chaining bound of that, :func:`mauc.theory.rademacher.chaining`, goes into :func:`abstract`, with
+    \varepsilon)`. The chaining bound of that, :func:`chaining`, goes into :func:`abstract`, with
     :math:`2 B / C` for its :math:`10 B / C`, as it does not depend on the sample. The number of pixels does not matter.
 
     ``docs/theory.md`` proves it, after Long and Sedghi (2020). Theorem 9 has the same ingredients.

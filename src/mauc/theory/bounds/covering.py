@@ -1,7 +1,4 @@
-"""MAUC Rademacher complexity (Definition 2): how far a class of models can follow random signs of the samples.
-
-:func:`chaining` bounds it by covering numbers.
-"""
+"""The complexity of a class of models from its covering numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +22,9 @@ def chaining(
     lipschitz: float = 1.0,
     radius: float = 0.5,
 ) -> float:
-    r"""Bound the complexity of any class of scores by its covering numbers (Theorem 5).
+    r"""Bound the Rademacher complexity of any class of scores by its covering numbers (Theorem 5).
+
+    The complexity (Definition 2) says how far the class can follow random signs of the samples.
 
     .. math:: \hat{\mathfrak R} \le \inf_{\alpha > 0} \left\{ 8 \varphi C (C - 1)\, \alpha + 24 \varphi (C - 1)
         \frac{\xi}{\sqrt N} \int_\alpha^{D/2} \sqrt{\log \mathcal N(\varepsilon)}\, d\varepsilon \right\}
@@ -51,8 +50,8 @@ def chaining(
     Examples
     --------
     >>> from math import log
-    >>> from mauc.theory import rademacher
-    >>> round(rademacher.chaining(lambda eps: 10 * log(1 + 1 / eps), [5000, 3000, 2000]), 2)
+    >>> from mauc.theory import bounds
+    >>> round(bounds.chaining(lambda eps: 10 * log(1 + 1 / eps), [5000, 3000, 2000]), 2)
     1.9
     """
     n = check_class_counts(class_counts)
