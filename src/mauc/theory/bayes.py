@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc._validation import check_choice, check_scores, invalid
+from mauc._validation import check_scores, invalid
 from mauc.partition import ClassPartition
 from mauc.plugin import balanced_posterior
 from mauc.theory._checks import ROUNDING, check_priors
@@ -15,16 +13,16 @@ from mauc.theory._checks import ROUNDING, check_priors
 __all__ = ["bayes_scores", "ova_weights"]
 
 
-def bayes_scores(
-    posterior: ArrayLike, priors: ArrayLike, *, form: Literal["bounded", "odds"] = "bounded"
-) -> NDArray[np.float64]:
+def bayes_scores(posterior: ArrayLike, priors: ArrayLike) -> NDArray[np.float64]:
     r"""Return the scores with the highest possible multiclass AUC (Theorem 2).
 
     With the posterior :math:`\eta` and the priors p,
 
     .. math:: f^*_i = \frac{s_i}{\sum_{j \ne i} s_j}, \qquad s_i = \eta_i / p_i,
 
-    or any increasing function of it, column by column.
+    or any increasing function of it, column by column. This function returns :math:`f^*_i / (1 + f^*_i) = s_i / \sum_j
+    s_j`, which is 1 where :math:`\eta_i = 1` and :math:`f^*_i` is infinite. :class:`mauc.MAUCPluginClassifier` has the
+    same scores.
 
     Parameters
     ----------
@@ -32,10 +30,6 @@ def bayes_scores(
         Probability of each class; rows sum to 1.
     priors : (C,) array
         Share of each class.
-    form : {"bounded", "odds"}, default="bounded"
-        ``"odds"`` is :math:`f^*_i` itself, infinite where :math:`\eta_i = 1`. ``"bounded"`` is
-        :math:`f^*_i / (1 + f^*_i) = s_i / \sum_j s_j`, which is 1 there: the scores of
-        :class:`mauc.MAUCPluginClassifier`, which every metric takes.
 
     Returns
     -------
@@ -49,10 +43,7 @@ def bayes_scores(
     >>> bayes_scores([[0.9, 0.1], [0.5, 0.5]], [0.9, 0.1])
     array([[0.5, 0.5],
            [0.1, 0.9]])
-    >>> bayes_scores([1.0, 0.0, 0.0], [0.2, 0.3, 0.5], form="odds")
-    array([inf,  0.,  0.])
     """
-    check_choice("form", form, ("bounded", "odds"))
     p = check_priors(priors)
     one_row = np.ndim(posterior) == 1
     eta = check_scores(np.atleast_2d(np.asarray(posterior)) if one_row else posterior, "posterior").astype(np.float64)
@@ -64,18 +55,8 @@ def bayes_scores(
         row = int(np.flatnonzero(wrong)[0])
         advice = "pass probabilities, e.g. of predict_proba"
         raise invalid("posterior", "must have rows >= 0 that sum to 1", f"{eta[row]} in row {row}", advice)
-    out = balanced_posterior(eta, p) if form == "bounded" else _odds(eta / p)
+    out = balanced_posterior(eta, p)
     return out[0] if one_row else out
-
-
-def _odds(s: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Σ_j s_j − s_i would cancel in the largest entry of a row; the others are summed there.
-    others = s.sum(axis=1, keepdims=True) - s
-    rows, top = np.arange(len(s)), s.argmax(axis=1)
-    rest = s.copy()
-    rest[rows, top] = 0.0
-    others[rows, top] = rest.sum(axis=1)
-    return np.divide(s, others, out=np.full_like(s, np.inf), where=others > 0)
 
 
 def ova_weights(priors: ArrayLike) -> NDArray[np.float64]:
