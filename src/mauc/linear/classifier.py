@@ -83,8 +83,6 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     n_jobs : int, optional
         Threads over the rows, if rows times classes are half a million or more; -1: one per core. None: one per core,
         at most ``OMP_NUM_THREADS`` if it is set. The model does not depend on it.
-    verbose : int, default=0
-        Print a line at the end of the fit.
 
     Attributes
     ----------
@@ -138,7 +136,6 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         tol: float = 1e-6,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        verbose: int = 0,
     ) -> None:
         self.surrogate = surrogate
         self.alpha = alpha
@@ -152,7 +149,6 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.tol = tol
         self.warm_start = warm_start
         self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -247,12 +243,6 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = solution.n_iter
         self.objective_ = solution.objective
         self.objective_curve_ = solution.curve
-        if self.verbose:
-            state = "converged" if solution.converged else "stopped early"
-            print(
-                f"MAUCClassifier: {state} after {solution.n_iter} iterations, {objective.evaluations} evaluations, "
-                f"objective {solution.curve[0]:.6g} -> {solution.objective:.6g}"
-            )
 
     def _warn_of(self, solution: Solution) -> None:
         if not solution.converged:
