@@ -112,13 +112,15 @@ def risk_minimiser(
     alpha: float | None = None,
     **options: float,
 ) -> RiskMinimiser:
-    r"""Find the scores that minimise the ovo risk of ℓ where x takes n values of known probability in each class.
+    r"""Find the scores that minimise the ovo risk of ℓ, if x takes n values whose probability in each class is known.
 
     .. math:: \sum_i \sum_{j \ne i} \frac{1}{C (C - 1)} \sum_{x, x'} g_i(x)\, g_j(x')\, \ell(f_i(x) - f_i(x'))
 
-    is convex in f where ℓ is, and so are the sets that f comes from, so a local minimum is the global one. The columns
-    are independent problems unless they must sum to 1. ``log_loss`` = λ adds :math:`\lambda\, \frac 1 C \sum_i \sum_x
-    g_i(x) [-\log \operatorname{softmax}(z(x))_i]`, the log-loss of balanced classes.
+    If ℓ is convex, this risk is convex in f. The scores f come from a convex set, so a local minimum is the global one.
+    The columns are independent problems unless each row must sum to 1.
+
+    ``log_loss`` = λ adds :math:`\lambda\, \frac 1 C \sum_i \sum_x g_i(x) [-\log \operatorname{softmax}(z(x))_i]`,
+    the log-loss of balanced classes.
 
     Parameters
     ----------

@@ -318,16 +318,17 @@ def cnn(
 ) -> Bound:
     r"""Return the bound for networks near their initial weights (Theorem 9, and ours in its place).
 
-    It is about networks of L layers and softmax scores: convolutions and linear maps, with activations and pooling
-    between them that do not stretch and keep 0. Their layers as linear operators stay within a total spectral distance
-    β of the initial ones, :math:`\sum_l \lVert A_l - A^0_l \rVert \le \beta`. The scores depend on the W weights with
-    the Lipschitz constant
+    The network has L layers, convolutions and linear maps, and softmax scores. Activations and pooling between the
+    layers must map 0 to 0 and must not enlarge distances. β bounds how far the layers, as linear operators, are from
+    their initial weights: :math:`\sum_l \lVert A_l - A^0_l \rVert \le \beta`. The scores are then Lipschitz functions
+    of the W weights, with the constant
 
     .. math:: \Lambda = \tfrac{\sqrt 2}{4} R_x \,\Bigl(1 + \frac \beta L\Bigr)^L \prod_l \max(1, \lVert A^0_l \rVert),
 
-    so that balls of radius ε cover the class with :math:`\log \mathcal N(\varepsilon) \le W \log(1 + 2 \beta \Lambda /
-    \varepsilon)`. The chaining bound of that, :func:`chaining`, goes into :func:`abstract`, with
-    :math:`2 B / C` for its :math:`10 B / C`, as it does not depend on the sample. The number of pixels does not matter.
+    and the class has covering numbers :math:`\log \mathcal N(\varepsilon) \le W \log(1 + 2 \beta \Lambda /
+    \varepsilon)`. The complexity term is that of :func:`abstract` with the :func:`chaining` bound of these numbers. It
+    does not depend on the sample, so the concentration term has :math:`2 B / C` instead of :math:`10 B / C`. The number
+    of pixels does not matter.
 
     ``docs/theory.md`` proves it, after Long and Sedghi (2020). Theorem 9 has the same ingredients.
 
