@@ -37,6 +37,11 @@ class ClassPartition:
             return self.counts.astype(np.float64)
         return np.bincount(self.codes, self.sample_weight, self.n_classes).astype(np.float64, copy=False)
 
+    @property
+    def sizes(self) -> Floats | Ints:
+        """``(C,)`` size of each class to show: its number of samples, or their summed weight."""
+        return self.counts if self.sample_weight is None else self.weights
+
     @cached_property
     def shares(self) -> Floats:
         """``(N,)`` share of each sample in the weight of its class."""

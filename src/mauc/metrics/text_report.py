@@ -115,7 +115,7 @@ def multiclass_auc_report(
     if v is not None:
         warn_of_singles(Sample.of(partition, v, group_codes), scored.labels)
     matrix = auc_matrix(partition.problem(scored.scores, normalised=False))
-    support = partition.counts if scored.sample_weight is None else partition.weights
+    support = partition.sizes
     report = {}
     for i, name in enumerate(names):
         found, v_class = None, class_against_others(i, partition.present)

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc._kernels.auc import auc_matrix
-from mauc._typing import Floats
-from mauc._validation import ScoredClasses, check_scored_classes, invalid, scores_of
-from mauc.metrics.scores import present_pairs
+from mauc._validation import invalid, scores_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,16 +80,6 @@ class Display:
             ax.figure.set_layout_engine("compressed")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
-
-
-def matrix_and_sizes(
-    y_true: ArrayLike, y_score: ArrayLike, labels: ArrayLike | None, sample_weight: ArrayLike | None
-) -> tuple[Floats, ScoredClasses, NDArray[Any]]:
-    """Return the ``(C, C)`` AUCs, the checked input, and the ``(C,)`` sizes of the classes, weighted if samples are."""
-    scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition, _ = present_pairs(scored)
-    sizes = partition.counts if sample_weight is None else partition.weights
-    return auc_matrix(partition.problem(scored.scores, normalised=False)), scored, sizes
 
 
 def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:

@@ -8,18 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc._validation import ScoredClasses, check_real, check_whole, invalid
-from mauc.metrics.display.common import (
-    COLORS,
-    Display,
-    artist_style,
-    import_pyplot,
-    matrix_and_sizes,
-    response,
-    shorten,
-    size_text,
-)
+from mauc._validation import check_real, check_scored_classes, check_whole, invalid
+from mauc.metrics.display.common import COLORS, Display, artist_style, import_pyplot, response, shorten, size_text
 from mauc.metrics.inference import score_and_influence
+from mauc.metrics.scores import present_pairs
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
 
@@ -249,22 +241,21 @@ class MinorityPairsDisplay(Display):
         import_pyplot(f"{cls.__name__}.from_predictions")
         check_whole("k", k, least=1, advice="pass how many pairs to show")
         level = None if level is None else check_real("level", level, low=0, high=1)
-        auc, ends = [], []
+        at = 0.95 if level is None else level
+        found = []
         models = _models("y_score", y_score, name, "")
         for key, scores in models.items():
             try:
-                matrix, scored, sizes = matrix_and_sizes(y_true, scores, labels, sample_weight)
+                scored = check_scored_classes(y_true, scores, labels, sample_weight)
+                partition, _ = present_pairs(scored)
             except ValueError as error:
                 raise ValueError(f"model {key!r}: {error}" if len(models) > 1 else str(error)) from None
-            pairs = _rarest_pairs(sizes, k)
-            i, j = pairs.T
-            auc.append((matrix[i, j] + matrix[j, i]) / 2)
-            if level is not None:
-                found = [_pair_interval(scored, int(a), int(b), level) for a, b in pairs]
-                ends.append([(each.low, each.high) for each in found])
-        low, high = np.moveaxis(np.array(ends), 2, 0) if ends else (None, None)
+            pairs = _rarest_pairs(partition.sizes, k)
+            found.append([_pair_interval(partition, scored.scores, int(i), int(j), at) for i, j in pairs])
+        auc, low, high = np.array([[(each.score, each.low, each.high) for each in some] for some in found]).T
+        ends = {} if level is None else {"low": low.T, "high": high.T}
         names = None if list(models) == [""] else list(models)
-        display = cls(np.array(auc), scored.labels[pairs], sizes[pairs], name=names, low=low, high=high)
+        display = cls(auc.T, scored.labels[pairs], partition.sizes[pairs], name=names, **ends)
         return display.plot(ax=ax, **plot_kw)
 
 
@@ -292,9 +283,9 @@ def _rarest_pairs(sizes: NDArray[Any], k: int) -> NDArray[np.intp]:
     return np.column_stack([i[rarest], j[rarest]])
 
 
-def _pair_interval(scored: ScoredClasses, i: int, j: int, level: float) -> Interval:
-    """Return the interval of the AUC of a pair, from the samples of its two classes."""
-    rows, two = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight).between(i, j)
+def _pair_interval(partition: ClassPartition, scores: NDArray[np.floating], i: int, j: int, level: float) -> Interval:
+    """Return the AUC of a pair with its interval, from the samples of its two classes."""
+    rows, two = partition.between(i, j)
     v = two.pair_weights("ovo")
     # No warning of single samples: the picture shows the sizes.
-    return interval(Sample.of(two, v), *score_and_influence(two, scored.scores[rows][:, [i, j]], v), level)
+    return interval(Sample.of(two, v), *score_and_influence(two, scores[rows][:, [i, j]], v), level)

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._kernels.auc import auc_matrix
 from mauc._typing import Floats
-from mauc.metrics.display.common import Display, artist_style, import_pyplot, matrix_and_sizes, shorten, size_text
+from mauc._validation import check_scored_classes
+from mauc.metrics.display.common import Display, artist_style, import_pyplot, shorten, size_text
+from mauc.metrics.scores import present_pairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -228,9 +231,11 @@ class PairwiseAUCDisplay(Display):
         PairwiseAUCDisplay
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
-        matrix, scored, sizes = matrix_and_sizes(y_true, y_score, labels, sample_weight)
-        display = cls(matrix, display_labels=scored.labels if display_labels is None else display_labels, counts=sizes)
-        return display.plot(ax=ax, **plot_kw)
+        scored = check_scored_classes(y_true, y_score, labels, sample_weight)
+        partition, _ = present_pairs(scored)
+        matrix = auc_matrix(partition.problem(scored.scores, normalised=False))
+        names = scored.labels if display_labels is None else display_labels
+        return cls(matrix, display_labels=names, counts=partition.sizes).plot(ax=ax, **plot_kw)
 
 
 def _report_colours() -> Colormap:
