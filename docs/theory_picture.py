@@ -30,8 +30,9 @@ for ax, name in zip(axes, ("exponential", "logistic", "squared"), strict=True):
     ax.fill_between(ALPHAS, 0, 1, where=tied, transform=ax.get_xaxis_transform(), color="0.88", linewidth=0)
     for k, ratio in enumerate(RATIOS):
         ax.plot(ALPHAS, scores[:, k], color=colours[k], linewidth=1.6, label=f"{ratio:.3g}")
-    least, most = (ask(name, RATIOS) for ask in (theory.smallest_alpha, theory.largest_alpha))
-    edge, side = (least, "from") if least > 0 else (most, "up to")
+    # The spread of the unbounded minimiser is proportional to α for the squared loss, else to 1 / α.
+    spread = theory.risk_minimiser(name, distribution, alpha=1.0).spread
+    edge, side = (1.0 / spread, "up to") if name == "squared" else (spread, "from")
     ax.axvline(edge, color="black", linewidth=1, linestyle="--")
     ax.text(edge * 1.07, -0.085, f"{side} α = {edge:.2f}", fontsize=8)
     worst = min(found, key=lambda each: each.mauc)

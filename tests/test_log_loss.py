@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from mauc.log_loss import log_loss_rows, partner_weights, prior_ratios
+from mauc.log_loss import LogTerm, partner_weights, prior_ratios
 from mauc.partition import ClassPartition
 
 PRIORS = np.array([0.6, 0.3, 0.1])
@@ -17,25 +17,29 @@ def drawn(n=12, c=3, seed=0):
     return rng.normal(0, 3, (n, c)), rng.integers(0, c, n), share / share.sum()
 
 
+def value_and_gradient(logits, y, ratios, share):
+    return LogTerm(y, ratios, share).of_logits(logits, slice(None))
+
+
 def test_value_by_hand():
     logits, y, share = drawn()
-    value, _ = log_loss_rows(logits, y, PRIORS, share)
+    value, _ = value_and_gradient(logits, y, PRIORS, share)
     by_hand = -share @ log_softmax(logits + np.log(PRIORS), axis=1)[np.arange(len(y)), y]
     assert value == pytest.approx(by_hand, rel=1e-14)
 
 
 def test_gradient_is_the_slope_of_the_value():
     logits, y, share = drawn()
-    _, gradient = log_loss_rows(logits, y, PRIORS, share)
+    _, gradient = value_and_gradient(logits, y, PRIORS, share)
     for n, c in np.ndindex(logits.shape):
         step = np.zeros_like(logits)
         step[n, c] = 1e-6
-        up, down = (log_loss_rows(logits + s, y, PRIORS, share)[0] for s in (step, -step))
+        up, down = (value_and_gradient(logits + s, y, PRIORS, share)[0] for s in (step, -step))
         assert gradient[n, c] == pytest.approx((up - down) / 2e-6, abs=1e-9)
 
 
 def test_logits_of_any_size():
-    value, gradient = log_loss_rows(np.array([[1e4, 0.0, -1e4]]), np.array([2]), PRIORS, np.ones(1))
+    value, gradient = value_and_gradient(np.array([[1e4, 0.0, -1e4]]), np.array([2]), PRIORS, np.ones(1))
     assert value == pytest.approx(2e4 + np.log(6.0))
     assert gradient.tolist() == [[1.0, 0.0, -1.0]]
 
@@ -52,7 +56,7 @@ def test_the_minimiser_ranks_by_theorem_2(pairs):
     y = np.tile(np.arange(3), 4)
 
     def risk(z):
-        value, gradient = log_loss_rows(np.repeat(z.reshape(4, 3), 3, axis=0), y, ratios, posterior.ravel() / 4)
+        value, gradient = value_and_gradient(np.repeat(z.reshape(4, 3), 3, axis=0), y, ratios, posterior.ravel() / 4)
         return value, gradient.reshape(4, 3, 3).sum(axis=1).ravel()
 
     z = minimize(risk, np.zeros(12), jac=True, options={"gtol": 1e-10}).x.reshape(4, 3)
@@ -62,7 +66,7 @@ def test_the_minimiser_ranks_by_theorem_2(pairs):
 
 def test_absent_classes_are_no_rivals():
     ratios = prior_ratios("ovo", np.array([0.5, 0.0, 0.5]))
-    value, gradient = log_loss_rows(np.zeros((1, 3)), np.array([0]), ratios, np.ones(1))
+    value, gradient = value_and_gradient(np.zeros((1, 3)), np.array([0]), ratios, np.ones(1))
     assert value == pytest.approx(np.log(2.0))
     assert gradient.tolist() == [[-0.5, 0.0, 0.5]]
 

@@ -217,19 +217,19 @@ def test_signature_of_the_risk():
         assert signature(getattr(mauc.SurrogateRisk, method)) == "(self, y, scores, sample_weight=None)"
 
 
-@pytest.mark.parametrize("name", ["PairwiseAUCDisplay", "MinorityPairsDisplay"])
+@pytest.mark.parametrize("name", ["PairwiseAUCDisplay", "MinorityPairsDisplay", "MulticlassROCDisplay"])
 def test_signatures_of_the_displays(name):
     display = getattr(mauc, name)
-    # scikit-learn's convention: data by position, all else by name, ax=None, plot options passed on.
-    for method, positional in (("from_estimator", "estimator, X, y"), ("from_predictions", "y_true, y_score")):
-        assert signature(getattr(display, method)).startswith(f"({positional}, *, ")
-        parameters = inspect.signature(getattr(display, method)).parameters
-        assert parameters["ax"].default is parameters["labels"].default is parameters["sample_weight"].default is None
-        assert list(parameters)[-1] == "plot_kw"
+    # scikit-learn's convention: data by position, all else by name, ax=None, other options passed on.
+    assert signature(display.from_predictions).startswith("(y_true, y_score, *, ")
+    parameters = inspect.signature(display.from_predictions).parameters
+    assert parameters["ax"].default is parameters["labels"].default is parameters["sample_weight"].default is None
+    assert list(parameters)[-1] == "plot_kw"
+    assert signature(display.from_estimator).startswith("(estimator, X, y, *")
+    assert signature(display.from_estimator).endswith("**options)")
     assert signature(display.plot).startswith("(self, *, ")
     assert inspect.signature(display.plot).parameters["ax"].default is None
 
 
 def test_defaults_of_minority_pairs():
-    for method in (mauc.MinorityPairsDisplay.from_estimator, mauc.MinorityPairsDisplay.from_predictions):
-        assert inspect.signature(method).parameters["k"].default == 5
+    assert inspect.signature(mauc.MinorityPairsDisplay.from_predictions).parameters["k"].default == 5

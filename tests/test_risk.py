@@ -29,8 +29,8 @@ from mauc import SurrogateRisk
 from mauc._kernels.blocked import blocked_risk
 from mauc.activations import activate, pull_back
 from mauc.partition import ClassPartition
-from mauc.plan import plan, polynomial_reach
-from mauc.surrogates import CustomSurrogate, DistanceWeighted, GeneralizedHinge, QHinge
+from mauc.plan import plan, polynomial_reach, radius_for
+from mauc.surrogates import CustomSurrogate, DistanceWeighted, GeneralizedHinge, Logistic, QHinge
 
 LAYOUTS = {
     "columns": {"columns_first_below": 10_000},
@@ -581,7 +581,7 @@ def test_bernstein_is_as_near_as_its_error_says(case):
 
 def test_nearby_scores_share_one_polynomial():
     spans = (5.0, 5.001, 6.0, 7.9, 4.1, 8.5, 6.0)
-    plans = [SurrogateRisk("logistic", alpha=1.0).plan_for(span, bounded=False) for span in spans]
+    plans = [plan(Logistic(1.0), radius_for(span)) for span in spans]
     assert [found.radius for found in plans] == [8.0, 8.0, 8.0, 8.0, 8.0, 16.0, 8.0]
     assert len({id(found) for found in plans}) == 2, "made once, for all risks"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,6 @@ from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 from mauc.activations import activate
 from mauc.metrics.inference import mauc_interval
-from mauc.theory.bayes import BayesMAUC
 
 __all__ = ["KnownClasses", "chunks", "generator"]
 
@@ -37,6 +36,13 @@ def chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Return rows in chunks of about :data:`CHUNK_ELEMENTS` numbers."""
     step = max(1, CHUNK_ELEMENTS // max(1, n_columns))
     return (slice(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step))
+
+
+class BayesMAUC(NamedTuple):
+    """The highest multiclass AUC that any scores reach, estimated on fresh samples, and its standard error."""
+
+    value: float
+    stderr: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,15 @@
 
 from experiments.theory.bernstein import bernstein_factor
 from experiments.theory.finite_lists import finite
+from experiments.theory.linear_models import linear_bound, linear_complexity
 from experiments.theory.logits import logit_chaining, transformation_bound
 from experiments.theory.printed import theorem_7, theorem_8, theorem_9
 
 __all__ = [
     "bernstein_factor",
     "finite",
+    "linear_bound",
+    "linear_complexity",
     "logit_chaining",
     "theorem_7",
     "theorem_8",

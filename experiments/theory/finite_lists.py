@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from experiments.theory.linear_models import Complexity
 from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
 from mauc._validation import check_scores, check_whole, invalid
 from mauc.surrogates import get_surrogate
-from mauc.theory.rademacher import Complexity
 
 __all__ = ["finite"]
 

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from mauc._validation import check_choice, check_not_negative, check_real, invalid
 from mauc.theory._checks import check_class_counts
+from mauc.theory.bounds.covering import log_covering_numbers, upper_sums
 from mauc.theory.imbalance import xi
-from mauc.theory.rademacher import log_covering_numbers, upper_sums
 
 __all__ = ["logit_chaining", "transformation_bound"]
 
@@ -35,7 +35,7 @@ def logit_chaining(
     .. math:: (b)\quad \hat{\mathfrak R} \le 12 \varphi \inf_{0 \le \alpha \le R_s} \left\{ C (C - 1)\, \alpha
         + (C - 1) \frac{\xi}{\sqrt N} \int_\alpha^{R_s} \sqrt{\log \mathcal N(\varepsilon)}\, d\varepsilon \right\}
 
-    Both hold as printed, split or not, with constants half of those of :func:`mauc.theory.rademacher.chaining`, because
+    Both hold as printed, split or not, with constants half of those of :func:`mauc.theory.bounds.chaining`, because
     softmax halves differences of logits in the largest one. The lemmas they rest on are misprinted:
     :math:`\lambda^2 v / 2` in both (P1678, P1683).
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from experiments.theory.linear_models import linear_bound
 from mauc._validation import check_not_negative, check_real, check_whole, invalid
 from mauc.theory._checks import check_class_counts
 from mauc.theory.bounds.theorems import C1, C2, Bound, abstract, assemble
 from mauc.theory.imbalance import chi, xi
-from mauc.theory.rademacher import linear_bound
 
 __all__ = ["theorem_7", "theorem_8", "theorem_9"]
 
@@ -31,7 +31,7 @@ def theorem_7(
     bound: float = 1.0,
     delta: float = 0.05,
 ) -> Bound:
-    r"""Compute Theorem 7 as printed, the abstract bound of :func:`mauc.theory.rademacher.linear_bound`.
+    r"""Compute Theorem 7 as printed, the abstract bound of :func:`linear_bound`.
 
     .. math:: \frac{4 R_x \varphi \gamma}{C - 1} \sqrt{\frac{2 (\bar p - 1)}{C}}\, \frac{\chi}{\sqrt N}
     """
@@ -93,8 +93,10 @@ def theorem_8(
         bound=bound,
         delta=delta,
         c2=C2 * factor,
-        inputs={"gamma": gamma, "depth": depth, "radius": radius, "lipschitz": lipschitz, "logit_bound": logit_bound},
-        alternatives={name: float(value / np.sqrt(N)) for name, (value, _) in options.items()},
+        inputs={
+            **{"gamma": gamma, "depth": depth, "radius": radius, "lipschitz": lipschitz, "logit_bound": logit_bound},
+            **{name: float(value / np.sqrt(N)) for name, (value, _) in options.items()},
+        },
         note=_note(corrected, "Theorem 8", chosen == "I2"),
     )
 

@@ -17,16 +17,6 @@ from mauc._validation import check_classes, check_hashable, invalid, is_missing,
 from mauc.activations import activate
 from mauc.metrics import mauc_score
 
-__all__ = [
-    "LogitClassifier",
-    "RankingClassifier",
-    "WrappingClassifier",
-    "encode_classes",
-    "mauc_of_known",
-    "scores_by_class",
-    "scores_by_code",
-]
-
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted classes of a training target, at least two, and the code of each sample."""

@@ -7,43 +7,15 @@ and what to do. The last part is left out if the requirement already says it.
 import numbers
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-__all__ = [
-    "PAIRS",
-    "ScoredClasses",
-    "check_choice",
-    "check_classes",
-    "check_codes",
-    "check_groups",
-    "check_hashable",
-    "check_labels",
-    "check_n_jobs",
-    "check_not_negative",
-    "check_pair_name",
-    "check_pairs",
-    "check_predicted",
-    "check_real",
-    "check_row_values",
-    "check_sample_weight",
-    "check_scored_classes",
-    "check_scores",
-    "check_weights",
-    "check_whole",
-    "class_position",
-    "invalid",
-    "is_missing",
-    "is_sparse",
-    "listing",
-    "scores_of",
-    "unwrap",
-]
+from mauc._typing import PairName
 
-PAIRS = ("ovo", "ova", "ovr")
+PAIRS = get_args(PairName)
 
 
 def invalid(parameter: str, requirement: str, came: object, advice: str | None = None) -> ValueError:
@@ -135,6 +107,15 @@ def _real(x: Any) -> NDArray[np.floating]:
     return array.astype(np.float64)
 
 
+def check_numbers(values: ArrayLike, parameter: str, requirement: str, advice: str) -> NDArray[np.float64]:
+    """Return real numbers as float64; ``requirement`` and ``advice`` go into the error."""
+    given = unwrap(values, parameter)
+    try:
+        return _real(given).astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise invalid(parameter, requirement, repr(values), advice) from None
+
+
 def _as_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
     """Return an array; for a ragged list, an empty array of two dimensions, which every caller refuses."""
     given = unwrap(values, parameter)
@@ -194,11 +175,7 @@ def _check_exact(array: NDArray[Any], parameter: str) -> None:
 
 def check_weights(sample_weight: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
     parameter = "sample_weight"
-    given = unwrap(sample_weight, parameter)
-    try:
-        weight = _real(given).astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        raise invalid(parameter, "must be real numbers", repr(sample_weight), "pass one number per sample") from None
+    weight = check_numbers(sample_weight, parameter, "must be real numbers", "pass one number per sample")
     if weight.shape != shape:
         advice = "pass one weight per sample"
         raise invalid(parameter, f"must have the shape {shape}", f"shape {weight.shape}", advice)
@@ -244,15 +221,21 @@ def check_groups(groups: ArrayLike | None, n_rows: int, *, least: int = 1) -> ND
     if groups is None:
         return None
     array = check_row_values(groups, n_rows, "groups", "pass the group of each row, such as the patient")
-    try:
-        names, codes = np.unique(array, return_inverse=True)
-    except TypeError:
-        kinds = listing(sorted({type(name).__name__ for name in array.tolist()}))
-        advice = "convert all to str or all to int"
-        raise invalid("groups", "must hold values of one kind", f"a mixture of {kinds}", advice) from None
+    names, codes = _distinct(array, "groups", "must hold values of one kind")
     if len(names) < least:
         raise invalid("groups", f"must be {least} or more", f"only {names[0]!s}", "pass no groups, or other ones")
-    return codes.astype(np.int64, copy=False)
+    return codes
+
+
+def _distinct(array: NDArray[Any], parameter: str, requirement: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the sorted distinct values, and the position of each value among them."""
+    try:
+        values, inverse = np.unique(array, return_inverse=True)
+    except TypeError:
+        kinds = listing(sorted({type(value).__name__ for value in array.tolist()}))
+        advice = "convert all to str or all to int"
+        raise invalid(parameter, requirement, f"a mixture of {kinds}", advice) from None
+    return values, inverse.astype(np.int64, copy=False)
 
 
 def check_predicted(y_pred: ArrayLike | None, labels: Any, n_rows: int) -> NDArray[np.int64] | None:
@@ -287,11 +270,7 @@ def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
         return check_pair_name(pairs)
     requirement = f"must be 'ovo', 'ova', 'ovr' or a ({n_classes}, {n_classes}) matrix of weights"
     advice = "pass [i, j] = weight of the pair (column i, class j)"
-    given = unwrap(pairs, "pairs")
-    try:
-        matrix = _real(given).astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        raise invalid("pairs", requirement, repr(pairs), advice) from None
+    matrix = check_numbers(pairs, "pairs", requirement, advice)
     if matrix.shape != (n_classes, n_classes):
         raise invalid("pairs", requirement, f"{pairs!r} of shape {matrix.shape}", advice)
     _check_finite(matrix, "pairs", advice)
@@ -333,7 +312,9 @@ def check_classes(y: ArrayLike, parameter: str = "y_true") -> tuple[NDArray[Any]
     if len(array) == 0:
         raise invalid(parameter, "must not be empty", "no sample", "pass at least one sample of two classes")
     if array.dtype.kind in "iu":
-        return _integer_classes(array)
+        low, high = int(array.min()), int(array.max())
+        if high - low <= max(len(array), 1 << 16):
+            return _integer_classes(array, low)
     if array.dtype.kind == "f":
         whole = np.isfinite(array) & (array == np.floor(array))
         if not whole.all():
@@ -343,21 +324,11 @@ def check_classes(y: ArrayLike, parameter: str = "y_true") -> tuple[NDArray[Any]
     if array.dtype.kind in "OMm" and any(map(is_missing, array)):
         advice = "drop the samples without a class"
         raise invalid(parameter, "must name the class of every sample", "a missing value", advice)
-    try:
-        classes, inverse = np.unique(array, return_inverse=True)
-    except TypeError:
-        kinds = listing(sorted({type(v).__name__ for v in array.tolist()}))
-        advice = "convert all to str or all to int"
-        raise invalid(parameter, "must hold labels of one kind", f"a mixture of {kinds}", advice) from None
-    return classes, inverse.astype(np.int64, copy=False)
+    return _distinct(array, parameter, "must hold labels of one kind")
 
 
-def _integer_classes(y: NDArray[np.integer]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return ``np.unique(y, return_inverse=True)``, by counting where the range allows: no sort, no index array."""
-    low, high = int(y.min()), int(y.max())
-    if high - low > max(len(y), 1 << 16):
-        classes, inverse = np.unique(y, return_inverse=True)
-        return classes, inverse.astype(np.int64, copy=False)
+def _integer_classes(y: NDArray[np.integer], low: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return ``np.unique(y, return_inverse=True)`` of a short range by counting: no sort, no index array."""
     wide = y if y.dtype == np.uint64 else y.astype(np.int64, copy=False)
     shifted = (wide - wide.dtype.type(low) if low else wide).astype(np.int64, copy=False)
     seen = np.bincount(shifted) > 0

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from scipy import special
 
 from mauc._typing import Floats
 
-__all__ = ["ACTIVATIONS", "BOUNDED", "Activation", "activate", "pull_back"]
-
 Activation = Literal["softmax", "sigmoid", "identity", "log_odds"]
-ACTIVATIONS = ("softmax", "sigmoid", "identity", "log_odds")
+ACTIVATIONS = get_args(Activation)
 """The choices of every loss and linear model."""
 BOUNDED = ("softmax", "sigmoid")
 """Activations whose scores lie in [0, 1]."""

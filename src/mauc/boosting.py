@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._kernels.tiles import Classes, Problem, column_range
-from mauc._typing import Floats
+from mauc._typing import Floats, Pairs
 from mauc._validation import check_choice, check_codes, check_pairs, check_sample_weight, check_scores, invalid
 from mauc.activations import activate, pull_back
 from mauc.log_loss import check_log_loss, log_term
@@ -48,8 +48,20 @@ BoostingActivation = Literal["softmax", "identity"]
 
 
 class _Metric:
-    def __init__(self, activation: BoostingActivation = "identity", pairs: str | ArrayLike = "ovo") -> None:
+    def __init__(self, activation: BoostingActivation = "identity", pairs: Pairs = "ovo") -> None:
         self.activation, self.pairs = activation, pairs
+
+    def _value(self, first: Any, second: Any, weight: Any) -> float:
+        """Compute the multiclass AUC of the library's scores; ``(N,)`` scores are those of class 1."""
+        y, scores, weight = _in_order(first, second, weight)
+        columns = np.asarray(scores, dtype=np.float64)
+        if columns.ndim == 1:
+            _check_two_classes(y)
+            columns = np.column_stack([-columns, columns])
+        elif self.activation == "softmax":
+            columns = activate(columns, "softmax")
+        labels, codes = np.arange(columns.shape[1]), check_codes(y, *columns.shape)
+        return mauc_score(codes, columns, pairs=self.pairs, labels=labels, sample_weight=weight, absent="ignore")
 
 
 class _LightGBMMetric(_Metric):
@@ -70,8 +82,7 @@ class _LightGBMMetric(_Metric):
 
     def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[str, float, bool]:
         """Map ``(scores, Dataset)`` or ``(y_true, scores, weight)`` to ``("mauc", value, True)``."""
-        y, scores, weight = _in_order(first, second, weight)
-        return "mauc", _multiclass_auc(y, scores, weight, self.activation, self.pairs), True
+        return "mauc", self._value(first, second, weight), True
 
 
 class _XGBoostMetric(_Metric):
@@ -95,8 +106,7 @@ class _XGBoostMetric(_Metric):
 
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> Any:
         """Map ``(scores, DMatrix)`` to ``(name, value)``, and ``(y_true, scores, sample_weight)`` to the value."""
-        y, scores, weight = _in_order(first, second, sample_weight)
-        value = _multiclass_auc(y, scores, weight, self.activation, self.pairs)
+        value = self._value(first, second, sample_weight)
         return (self.__name__, value) if hasattr(second, "get_label") else value
 
 
@@ -113,7 +123,7 @@ class _Objective:
         alpha: float | None,
         log_loss: float,
         activation: BoostingActivation,
-        pairs: str | ArrayLike,
+        pairs: Pairs,
         metric: type[_LightGBMMetric | _XGBoostMetric],
     ) -> None:
         self.metric = metric(activation, pairs)
@@ -168,7 +178,7 @@ def lightgbm_objective(
     *,
     log_loss: float = 0.0,
     activation: BoostingActivation = "softmax",
-    pairs: str | ArrayLike = "ovo",
+    pairs: Pairs = "ovo",
 ) -> _Objective:
     """Return the surrogate risk as an objective: ``params={"objective": …}`` or ``LGBMClassifier(objective=…)``.
 
@@ -206,7 +216,7 @@ def xgboost_objective(
     *,
     log_loss: float = 0.0,
     activation: BoostingActivation = "softmax",
-    pairs: str | ArrayLike = "ovo",
+    pairs: Pairs = "ovo",
 ) -> _Objective:
     """Return the surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.
 
@@ -302,17 +312,3 @@ def _check_two_classes(y: ArrayLike) -> None:
         came = f"one column of scores, class {most:g} in y"
         advice = f"set num_class, here {int(most) + 1} or more"
         raise invalid("num_class", "must be the number of classes", came, advice)
-
-
-def _multiclass_auc(
-    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None, activation: str, pairs: str | ArrayLike
-) -> float:
-    """Compute the multiclass AUC of the library's scores; ``(N,)`` scores are those of class 1."""
-    columns = np.asarray(scores, dtype=np.float64)
-    if columns.ndim == 1:
-        _check_two_classes(y)
-        columns = np.column_stack([-columns, columns])
-    elif activation == "softmax":
-        columns = activate(columns, "softmax")
-    labels, codes = np.arange(columns.shape[1]), check_codes(y, *columns.shape)
-    return mauc_score(codes, columns, pairs=pairs, labels=labels, sample_weight=sample_weight, absent="ignore")

@@ -17,15 +17,6 @@ import numpy as np
 from mauc._typing import Floats, Ints
 from mauc._validation import check_not_negative, invalid
 
-__all__ = [
-    "LogTerm",
-    "check_log_loss",
-    "has_log_loss",
-    "log_loss_rows",
-    "log_term",
-    "prior_ratios",
-]
-
 
 def check_log_loss(log_loss: Any) -> float:
     """Return the weight of the log-loss beside the risk."""
@@ -81,25 +72,6 @@ def partner_weights(pairs: Any) -> Floats:
     return b / b.mean()
 
 
-def log_loss_rows(logits: Floats, y: Ints, ratios: Floats, share: Floats) -> tuple[float, Floats]:
-    """Compute ``Σ_n share_n [−log softmax(z_n + log r)_{y_n}]`` and its gradient in the logits.
-
-    The gradient is ``share_n (softmax(z_n + log r) − e_{y_n})``.
-
-    ``share`` is ``u_n / Σu``. O(N·C) time and one array of the shape of the logits.
-    """
-    rows = np.arange(len(y))
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    own = shifted[rows, y]
-    power = np.exp(shifted, out=shifted)
-    power *= ratios
-    total = power.sum(axis=1)
-    value = float(share @ (np.log(total) - own - np.log(ratios[y])))
-    power *= (share / total)[:, None]
-    power[rows, y] -= share
-    return value, power
-
-
 @dataclass(frozen=True)
 class LogTerm:
     """``λ mean_n u_n [−log softmax(z_n + log r)_{y_n}]`` of a training set."""
@@ -111,8 +83,20 @@ class LogTerm:
     """``(N,)`` ``λ u_n / Σu``."""
 
     def of_logits(self, logits: Floats, rows: slice) -> tuple[float, Floats]:
-        """Return value and gradient of some rows, from their logits."""
-        return log_loss_rows(logits, self.y[rows], self.ratios, self.share[rows])
+        """Return the sum over some rows, and its gradient, ``share_n (softmax(z_n + log r) − e_{y_n})``.
+
+        O(N·C) time and one array of the shape of the logits.
+        """
+        y, share, lines = self.y[rows], self.share[rows], np.arange(len(logits))
+        shifted = logits - logits.max(axis=1, keepdims=True)
+        own = shifted[lines, y]
+        power = np.exp(shifted, out=shifted)
+        power *= self.ratios
+        total = power.sum(axis=1)
+        value = float(share @ (np.log(total) - own - np.log(self.ratios[y])))
+        power *= (share / total)[:, None]
+        power[lines, y] -= share
+        return value, power
 
     def curvature_above(self, gradient: Floats) -> Floats:
         """Return a diagonal above the Hessian: the share times ``2 q (1 − q)``, where ``q = softmax(z + log r)``.

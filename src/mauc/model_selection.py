@@ -13,18 +13,10 @@ from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, ch
 from sklearn.utils import check_random_state
 
 from mauc._estimators import mauc_of_known
-from mauc._typing import Ints
+from mauc._typing import Ints, Pairs
 from mauc._validation import check_classes, check_whole, invalid, scores_of
 
-__all__ = [
-    "MAUCScorer",
-    "RareClassKFold",
-    "folds_of",
-    "group_folds",
-    "mauc_scorer",
-    "of_some_classes",
-    "some_of_each",
-]
+__all__ = ["MAUCScorer", "RareClassKFold", "mauc_scorer"]
 
 
 def folds_of(
@@ -150,7 +142,7 @@ class MAUCScorer(BaseEstimator):  # type: ignore[misc]
     array([0.993, 1.   , 0.995, 0.993, 1.   ])
     """
 
-    def __init__(self, pairs: str | ArrayLike = "ovo") -> None:
+    def __init__(self, pairs: Pairs = "ovo") -> None:
         self.pairs = pairs
 
     def score(self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

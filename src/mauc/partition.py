@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from mauc._kernels.tiles import Classes, Problem
 from mauc._typing import Floats, Ints
 
-__all__ = ["ClassPartition"]
-
 
 @dataclass(frozen=True)
 class ClassPartition:
@@ -38,6 +36,11 @@ class ClassPartition:
         if self.sample_weight is None:
             return self.counts.astype(np.float64)
         return np.bincount(self.codes, self.sample_weight, self.n_classes).astype(np.float64, copy=False)
+
+    @property
+    def sizes(self) -> Floats | Ints:
+        """``(C,)`` size of each class to show: its number of samples, or their summed weight."""
+        return self.counts if self.sample_weight is None else self.weights
 
     @cached_property
     def shares(self) -> Floats:
@@ -87,6 +90,12 @@ class ClassPartition:
             return v
         v = _scaled(v, v.max())
         return np.asarray(v / v.sum())
+
+    def between(self, i: int, j: int) -> tuple[Ints, ClassPartition]:
+        """Return the rows of two classes, and their partition, in which the classes have the codes 0 and 1."""
+        rows = np.flatnonzero((self.codes == i) | (self.codes == j))
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return rows, ClassPartition((self.codes[rows] == j).astype(np.int64), 2, weight)
 
     def classes(self, v: Floats | None = None, *, normalised: bool = True) -> Classes:
         """Return the arrays that the kernels take, without the scores.

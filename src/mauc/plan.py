@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
@@ -23,21 +23,8 @@ from mauc._kernels.piecewise import KernelPiece
 from mauc._typing import Floats
 from mauc.surrogates import Piece, Surrogate
 
-__all__ = [
-    "APPROXIMATIONS",
-    "TOLERANCES",
-    "Approximation",
-    "Plan",
-    "bernstein",
-    "difference_matrix",
-    "needs_range",
-    "plan",
-    "polynomial_reach",
-    "radius_for",
-]
-
 Approximation = Literal["chebyshev", "bernstein"]
-APPROXIMATIONS = ("chebyshev", "bernstein")
+APPROXIMATIONS = get_args(Approximation)
 DEFAULT_TOLERANCE = 1e-6
 TOLERANCES = {"float64": (1e-12, 1e-10, 1e-8, 1e-6), "float32": (1e-7, 1e-6)}
 """Tolerances of the torch loss by precision; the first that can be reached is used."""
@@ -98,6 +85,7 @@ def polynomial_reach(surrogate: Surrogate) -> float:
     return max(0.0, *reaches) if reaches else 0.0
 
 
+@lru_cache(maxsize=256)
 def plan(
     surrogate: Surrogate,
     radius: float,
@@ -130,18 +118,7 @@ def plan(
     if degree is None and tolerances is None:
         tolerances = (DEFAULT_TOLERANCE,) if method == "chebyshev" else None
         degree = None if method == "chebyshev" else DEFAULT_BERNSTEIN_DEGREE
-    return _plan(surrogate, radius, tolerances, method, degree, radius if saturated else reach)
-
-
-@lru_cache(maxsize=256)
-def _plan(
-    surrogate: Surrogate,
-    radius: float,
-    tolerances: tuple[float, ...] | None,
-    method: str,
-    degree: int | None,
-    reach: float,
-) -> Plan | None:
+    reach = radius if saturated else reach
     if math.isinf(radius) and needs_range(surrogate):
         return None
     # At least 1/64: on a narrower range rounding would dominate, and the polynomial of this range is accurate enough.

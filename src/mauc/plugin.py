@@ -16,7 +16,7 @@ from mauc._validation import check_choice, check_sample_weight, invalid
 from mauc.model_selection import RareClassKFold
 from mauc.partition import ClassPartition
 
-__all__ = ["MAUCPluginClassifier", "balanced_posterior"]
+__all__ = ["MAUCPluginClassifier"]
 
 CalibrationMethod = Literal["sigmoid", "isotonic", "temperature"]
 
@@ -48,18 +48,18 @@ def _calibration_folds(cv: Any, codes: NDArray[np.int64]) -> Any:
 class MAUCPluginClassifier(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
     r"""Turn the probabilities of any classifier into optimal scores for multiclass AUC, without retraining it.
 
-    With posterior :math:`\eta` and priors p the scores that maximise multiclass AUC are increasing maps, column by
-    column, of
+    With the posterior :math:`\eta` and the class frequencies p, the scores
 
     .. math:: f^*_i = \frac{s_i}{\sum_{j \ne i} s_j}, \qquad s_i = \eta_i / p_i
 
-    (Theorem 2 of the paper): a classifier that estimates :math:`\eta` well need only divide by the class frequencies.
+    maximise multiclass AUC (Theorem 2 of the paper), and so does any increasing function of each column. A classifier
+    that estimates :math:`\eta` well need only divide by the class frequencies.
     ``predict_proba`` returns :math:`s_i / \sum_j s_j`, the posterior under equal class sizes.
 
     Parameters
     ----------
     estimator : classifier, default=LogisticRegression()
-        Must estimate the posterior of the data: with class weights or resampling the priors would be divided out twice.
+        Must estimate the posterior of the data: class weights or resampling would divide the priors out twice.
     cv : int, splitter or None, default=None
         Folds on whose held-out parts the probabilities are calibrated first; every class stays in every training part.
         None: no calibration.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from mauc._kernels.pairwise import pairwise_risk
 from mauc._kernels.piecewise import ranked_risk
 from mauc._kernels.threads import threads
 from mauc._kernels.tiles import Problem, column_range
-from mauc._typing import Floats
+from mauc._typing import Floats, Pairs
 from mauc._validation import (
     check_choice,
     check_codes,
@@ -39,12 +39,11 @@ from mauc.plan import (
 )
 from mauc.surrogates import Surrogate, get_surrogate
 
-__all__ = ["SCHEMES", "SurrogateRisk"]
+__all__ = ["SurrogateRisk"]
 
 HUGE = 2.0**1000
 """Above this size, differences of scores may overflow when they are multiplied by α."""
 Scheme = Literal["auto", "moments", "ranked", "blocked", "pairwise"]
-SCHEMES = ("auto", "moments", "ranked", "blocked", "pairwise")
 CLOSED_FORMS = {"squared": squared_risk, "exponential": exponential_risk}
 
 
@@ -112,7 +111,7 @@ class SurrogateRisk:
         surrogate: str | Any = "exponential",
         *,
         alpha: float | None = None,
-        pairs: str | ArrayLike = "ovo",
+        pairs: Pairs = "ovo",
         scheme: Scheme = "auto",
         approximation: Approximation = "chebyshev",
         tolerance: float | None = None,
@@ -121,7 +120,7 @@ class SurrogateRisk:
     ) -> None:
         self.surrogate = get_surrogate(surrogate, alpha=alpha)
         self.pairs = pairs
-        self.scheme: str = check_choice("scheme", scheme, SCHEMES)
+        self.scheme: str = check_choice("scheme", scheme, get_args(Scheme))
         self.approximation: str = check_choice("approximation", approximation, APPROXIMATIONS)
         self.tolerance = None if tolerance is None else check_real("tolerance", tolerance, low=0)
         self.degree = degree
@@ -217,7 +216,16 @@ class SurrogateRisk:
             low, high = column_range(problem)
             with np.errstate(over="ignore"):
                 span = float((high - low).max())
-        found = self.plan_for(span, bounded=bounded)
+        # Scores that are not bounded have no saturated ends: a difference at a piece's end belongs to the next piece.
+        one_piece = self.scheme == "auto" and (span <= self._reach if bounded else span < self._reach)
+        found = plan(
+            self.surrogate,
+            radius_for(span) if one_piece or needs_range(self.surrogate) else np.inf,
+            tolerances=None if self.tolerance is None else (self.tolerance,),
+            method=self.approximation,
+            degree=self.degree,
+            reach=self._reach if one_piece else np.inf,
+        )
         if found is None:
             self._report_failure(radius_for(span))
         return found
@@ -226,21 +234,6 @@ class SurrogateRisk:
         """Return False if a few rows already span more than one piece: the others need not be read then."""
         few = problem.scores[:256]
         return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self._reach
-
-    def plan_for(self, span: float, *, bounded: bool) -> Plan | None:
-        """Return polynomial pieces for differences up to ``span``; None if none meets the tolerance.
-
-        ``bounded`` as in :meth:`compute`; else a difference at a piece's end belongs to the next piece.
-        """
-        one_piece = self.scheme == "auto" and (span <= self._reach if bounded else span < self._reach)
-        return plan(
-            self.surrogate,
-            radius_for(span) if one_piece or needs_range(self.surrogate) else np.inf,
-            tolerances=None if self.tolerance is None else (self.tolerance,),
-            method=self.approximation,
-            degree=self.degree,
-            reach=self._reach if one_piece else np.inf,
-        )
 
     def _report_failure(self, radius: float) -> None:
         what = f"no polynomial of the {self.surrogate.name} surrogate on differences up to {radius:g} meets " + (

@@ -41,7 +41,6 @@ __all__ = [
     "Squared",
     "Surrogate",
     "get_surrogate",
-    "has_alpha",
 ]
 
 INF = float("inf")

@@ -1,7 +1,6 @@
 """MAUCClassifier as users meet it."""
 
 import pickle
-import re
 import tracemalloc
 
 import numpy as np
@@ -224,20 +223,6 @@ def test_warning_when_it_stops_early():
     assert caught[0].filename == __file__
     assert model.n_iter_ == 2
     assert model.objective_curve_.shape == (3,)
-
-
-def test_verbose_prints_one_line(capsys):
-    X, y = blobs()
-    fit(X, y)
-    assert capsys.readouterr().out == ""
-    model = fit(X, y, verbose=1)
-    pattern = r"MAUCClassifier: converged after (\d+) iterations, \d+ evaluations, objective 1 -> (\S+)\n"
-    printed = re.fullmatch(pattern, capsys.readouterr().out)
-    assert int(printed[1]) == model.n_iter_
-    assert float(printed[2]) == pytest.approx(model.objective_, rel=1e-5)
-    with pytest.warns(ConvergenceWarning):
-        fit(X, y, verbose=1, max_iter=1)
-    assert "stopped early after 1 iterations" in capsys.readouterr().out
 
 
 def test_surrogates_as_names_and_as_objects():

@@ -298,11 +298,6 @@ class TestMinorityPairs:
         assert display.ax_.get_xlim()[0] < display.low.min()
         assert self.display(level=None)[2].intervals_ is None
 
-    def test_the_whole_set_can_order_the_pairs(self):
-        _, _, display = self.display(k=2, class_counts=[60, 4, 30, 5])
-        np.testing.assert_array_equal(display.pairs, [list("bd"), list("bc")])
-        np.testing.assert_array_equal(display.pair_counts, [[40, 20], [40, 3]])
-
     def test_several_models_share_the_rows(self):
         y, scores = simulated(self.counts, classes=self.names)
         models = {"good": scores, "bad": -scores, "constant": np.zeros_like(scores)}
@@ -492,8 +487,8 @@ class TestBoth:
     ("make", "message"),
     [
         (
-            lambda: MinorityPairsDisplay.from_predictions([0, 1], [0, 1], class_counts=[5]),
-            "class_counts must hold 2 numbers of at least 0, one per column of the scores, got [5]",
+            lambda: MinorityPairsDisplay.from_predictions([0, 1], [0, 1], level=95),
+            "level must be a finite number strictly between 0 and 1, got 95",
         ),
         (
             lambda: MinorityPairsDisplay.from_predictions([0, 1], {}),

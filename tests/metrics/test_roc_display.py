@@ -123,6 +123,17 @@ def test_of_a_cross_validation():
         MulticlassROCDisplay.from_cv_results({"estimator": []}, X, y)
 
 
+def test_classes_without_samples_have_no_curve():
+    y, scores = simulated()
+    kept = y != y[0]
+    display = MulticlassROCDisplay.from_predictions(y[kept], scores[kept], labels=NAMES)
+    assert [curve.name for curve in display.curves] == [name for name in NAMES if name != y[0]]
+    found = mauc_score(y[kept], scores[kept], labels=NAMES, absent="ignore")
+    assert area(display.average) == pytest.approx(found) == display.average.auc.score
+    with pytest.raises(ValueError, match="y_true must hold two classes or more, got only the class"):
+        MulticlassROCDisplay.from_predictions(y[~kept], scores[~kept], labels=NAMES)
+
+
 @pytest.mark.parametrize("bands", ["pointwise", "simultaneous", None])
 def test_bands(bands):
     y, scores = simulated()

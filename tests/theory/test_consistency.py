@@ -28,7 +28,6 @@ def test_squared(alpha):
     if alpha < 1:
         assert report.non_increasing.where == pytest.approx(alpha, abs=1e-8)
         assert report.non_increasing.detail == f"rises from t = {alpha:.4g} on"
-    assert consistency_report("squared", interval=(-0.01, 0.04), alpha=alpha).satisfied
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -36,7 +35,7 @@ def test_hinge(alpha):
     report = consistency_report("hinge", alpha=alpha)
     assert not report.satisfied
     assert report.differentiable.where == alpha
-    assert ("outside of the interval" in report.differentiable.detail) == (alpha > 1)
+    assert ("outside of [-1, 1]" in report.differentiable.detail) == (alpha > 1)
     assert all(report.points[1:])
 
 
@@ -152,12 +151,6 @@ def test_report_is_frozen_and_names_its_points():
         report.note = "x"
     assert [p.name for p in report.points] == ["differentiable", "convex", "non-increasing", "negative slope at 0"]
     assert isinstance(report, theory.ConsistencyReport)
-
-
-@pytest.mark.parametrize("interval", [(0, 1), (1, -1), (-1, np.inf), 3, "ab", (-1, 0, 1)])
-def test_bad_interval(interval):
-    with pytest.raises(ValueError, match="interval must be two finite numbers, the first below 0 and the second above"):
-        consistency_report("hinge", interval=interval)
 
 
 def test_bad_arguments():

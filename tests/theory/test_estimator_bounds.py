@@ -183,13 +183,19 @@ def test_for_a_module():
     network = plain_network()
     start = copy.deepcopy(network)
     found = bounds.for_estimator(network, X, Y, surrogate="squared", initial=start)
-    assert found.name == "dnn bound"
-    assert found.alternatives["parameters"] == 0 == found.complexity, "it is where it began"
+    assert found.name == "cnn bound"
+    assert found.complexity == 0, "it is where it began"
     with torch.no_grad():
         scores = network(torch.as_tensor(X, dtype=torch.float32)).softmax(1).double().numpy()
     assert found.empirical_risk == pytest.approx(SurrogateRisk("squared").value(Y, scores), rel=1e-5)
     away = bounds.for_estimator(network, X, Y, surrogate="squared")
-    assert away.complexity == min(away.alternatives.values()) > 0
+    norms = network_norms(network, X)
+    constants, length = bounds.surrogate_constants("squared"), norms.radius(np.linalg.norm(X, axis=1).max())
+    shared = {"radius": length, "lipschitz": constants.lipschitz, "bound": constants.bound}
+    near = {"spectral_norms": norms.initial_spectral, "distance": norms.distance, "n_parameters": norms.n_parameters}
+    counts, gamma = np.bincount(Y), np.prod(norms.frobenius)
+    peeled = bounds.dnn(away.empirical_risk, counts, gamma=gamma, depth=norms.depth, **shared)
+    assert away.total == min(peeled.total, bounds.cnn(away.empirical_risk, counts, **near, **shared).total)
     assert network.training, "left as it was"
 
 
@@ -207,7 +213,6 @@ def test_for_a_convolutional_module():
 def test_for_the_perceptron():
     model = MAUCMLPClassifier((6,), max_epochs=2, batch_size=100, random_state=0, accelerator="cpu").fit(X, Y)
     found = bounds.for_estimator(model, X, Y)
-    assert found.name == "dnn bound"
     assert found.range == pytest.approx(np.exp(8.0))
     assert found.empirical_risk == pytest.approx(SurrogateRisk(alpha=8.0).value(Y, model.predict_proba(X)), rel=1e-4)
     pairs_alone = clone(model).set_params(log_loss=0.0).fit(X, Y)
@@ -225,13 +230,14 @@ def test_a_product_of_norms_beyond_all_floats():
             parameter *= 1e3
     found = bounds.for_estimator(network.double(), X / 1e3, Y)
     assert np.isfinite(found.total)
-    assert found.complexity == found.alternatives["parameters"]
+    assert found.name == "cnn bound"
 
 
 def test_the_bound_of_a_network_falls_with_its_data():
     network = plain_network()
     few, many = (bounds.for_estimator(network, np.tile(X, (k, 1)), np.tile(Y, k)) for k in (1, 9))
-    assert many.alternatives["frobenius"] == pytest.approx(few.alternatives["frobenius"] / 3)
+    assert many.complexity < few.complexity
+    assert many.concentration == pytest.approx(few.concentration / 3)
 
 
 @pytest.mark.parametrize(

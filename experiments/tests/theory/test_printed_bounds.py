@@ -36,10 +36,10 @@ def test_theorem_8_is_its_print():
     peeled = math.sqrt(2 * math.log(2) * L) + 1
     chain = 2**9 / 3 * XI * math.log(math.e * 5.0 * 1000 * 3) ** 1.5 * 2.0 * 1.5 * peeled
     both = theorem_8(0.1, COUNTS, **DNN, corrected=False, logit_bound=5.0)
-    assert both.alternatives["I2"] == pytest.approx(4 * 0.8 * (chain + 1) / math.sqrt(1000), rel=1e-12)
+    assert both.inputs["I2"] == pytest.approx(4 * 0.8 * (chain + 1) / math.sqrt(1000), rel=1e-12)
     assert both.total == pytest.approx(found.total), "the first is smaller here"
     tiny = theorem_8(0.1, COUNTS, **{**DNN, "gamma": 1e-6}, corrected=False, logit_bound=1e-3)
-    assert min(tiny.alternatives, key=tiny.alternatives.get) == "I2"
+    assert tiny.complexity == tiny.inputs["I2"] < tiny.inputs["I1"]
     assert tiny.concentration == pytest.approx(NOISE / math.sqrt(1000))
 
 
@@ -50,7 +50,7 @@ def test_theorem_8_corrected():
     found = theorem_8(0.1, COUNTS, **DNN, corrected=True, logit_bound=5.0)
     assert found.total == pytest.approx(0.1 + I1 / math.sqrt(1000), rel=1e-12)
     printed = theorem_8(0.1, COUNTS, **DNN, corrected=False, logit_bound=5.0)
-    grown = found.alternatives["I2"] / printed.alternatives["I2"]
+    grown = found.inputs["I2"] / printed.inputs["I2"]
     assert grown == pytest.approx(math.hypot(peeled, 1) / peeled, rel=1e-3)
     assert "slips corrected" in str(found)
     assert "as printed" in str(printed)
@@ -106,8 +106,8 @@ def test_the_complexity_of_small_networks_is_below_theorem_8():
     found = finite(softmax(np.array(logits), axis=2), y, by_column=True, n_draws=500)
     of_class = {"gamma": gamma, "depth": 2, "radius": 1.0}
     theirs = theorem_8(0.0, counts, **of_class, corrected=True, logit_bound=2.0)
-    for bound in (theirs, bounds.dnn(0.0, counts, **of_class)):
-        assert 4 * (found.value + 4 * found.stderr) / 6 < min(bound.alternatives.values())
+    for bound in (theirs.inputs["I1"], theirs.inputs["I2"], bounds.dnn(0.0, counts, **of_class).complexity):
+        assert 4 * (found.value + 4 * found.stderr) / 6 < bound
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])

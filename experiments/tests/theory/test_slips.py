@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from experiments.theory import linear_bound, linear_complexity
 from mauc import SurrogateRisk, mauc_score
-from mauc.theory import ova_weights, rademacher
+from mauc.theory import ova_weights
 
 N_CLASSES = 3
 Y = np.repeat(np.arange(N_CLASSES), (6, 9, 5))
@@ -176,10 +177,10 @@ def test_the_radius_is_the_norm_not_its_square():
     rng = np.random.default_rng(0)
     X = 0.05 * rng.normal(size=(40, 3))
     y = np.repeat([0, 1], (30, 10))
-    found = rademacher.linear(X, y, n_draws=50)
+    found = linear_complexity(X, y, n_draws=50)
     radius = np.linalg.norm(X, axis=1).max()
-    assert found.value < rademacher.linear_bound([30, 10], radius=radius)
-    assert found.value > rademacher.linear_bound([30, 10], radius=radius**2)
+    assert found.value < linear_bound([30, 10], radius=radius)
+    assert found.value > linear_bound([30, 10], radius=radius**2)
 
 
 def test_the_ordinary_complexity_goes_with_the_root():

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mauc._estimators import WrappingClassifier, encode_classes, scores_by_class
 from mauc._typing import Floats, Ints
-from mauc._validation import check_not_negative, check_sample_weight, invalid, scores_of, unwrap
+from mauc._validation import check_not_negative, check_numbers, check_sample_weight, invalid, scores_of
 from mauc.decision.posterior import fit_posterior, log_scores, lowest_probability, posterior_of
 from mauc.decision.scoring import metric_of, takes_weights
 from mauc.decision.sweep import DecisionProblem, cheapest, least_loss
@@ -263,10 +263,7 @@ def _check_costs(costs: ArrayLike, n_classes: int) -> Floats:
     """Subtract the smallest cost of each row and divide by the largest of all: the decisions stay the same."""
     requirement = f"must be a ({n_classes}, {n_classes}) matrix of finite numbers"
     advice = "pass [i, j] = cost of deciding for class j if class i is true, classes in sorted order"
-    try:
-        matrix = np.asarray(unwrap(costs, "costs"), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise invalid("costs", requirement, repr(costs), advice) from None
+    matrix = check_numbers(costs, "costs", requirement, advice)
     if matrix.shape != (n_classes, n_classes):
         raise invalid("costs", requirement, f"shape {matrix.shape}", advice)
     if not np.isfinite(matrix).all():

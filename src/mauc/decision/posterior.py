@@ -8,8 +8,6 @@ from scipy.special import log_softmax
 
 from mauc._typing import Floats, Ints
 
-__all__ = ["fit_posterior", "log_scores", "lowest_probability", "posterior_of"]
-
 
 def lowest_probability(scores: Floats, least: float = 1e-9) -> Floats:
     """Return the ``(C,)`` replacement of a probability of 0: half of the smallest positive one in its column."""

@@ -10,8 +10,6 @@ from sklearn.metrics import get_scorer
 
 from mauc._validation import invalid
 
-__all__ = ["Metric", "metric_of", "takes_weights"]
-
 Metric = Callable[..., float]
 """Function of true and predicted classes, and possibly of ``sample_weight``; larger is better."""
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from mauc._typing import Floats, Ints
 
-__all__ = ["DecisionProblem", "cheapest", "least_loss"]
-
 ROUNDING = 1e-12
 """Differences of the objective that count as equal; the largest cost is 1."""
 

@@ -219,7 +219,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         sample_weight : (N,) weights >= 0, optional
         groups : (N,) array, optional
             Group of each row, such as the patient: groups are held out as a whole. A number as ``cv`` then gives folds
-            by :func:`mauc.model_selection.group_folds`; a splitter receives the groups.
+            over which the classes are spread evenly; a splitter receives the groups.
         """
         limit = None if self.time_limit is None else check_real("time_limit", self.time_limit, low=0)
         self._train(X, y, sample_weight, groups, deadline=None if limit is None else time.monotonic() + limit)

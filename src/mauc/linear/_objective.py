@@ -13,8 +13,6 @@ from mauc.activations import BOUNDED, activate, pull_back
 from mauc.log_loss import LogTerm
 from mauc.risk import SurrogateRisk
 
-__all__ = ["LinearObjective", "Objective"]
-
 LARGEST_ODDS, LARGEST_RISK = 1e270, 1e30
 """Up to here neither their product nor the gradient overflows."""
 
@@ -39,7 +37,6 @@ class Objective(Protocol):
 
     shape: tuple[int, int]
     """Shape of ``[W, b]``."""
-    evaluations: int
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and the flat gradient."""
@@ -74,14 +71,12 @@ class LinearObjective:
         self.shape = (classes.n_classes, X.shape[1] + fit_intercept)
         self.parts = {begin: _rows_of(X, begin, end) for begin, end in row_parts(X.shape[0], classes.n_classes)}
         self.block_elements = block_elements
-        self.evaluations = 0
         form = risk.surrogate.closed_form if activation == "log_odds" else None
         # The α of _terms_by_odds; None if it does not apply.
         self.power = form.alpha if form is not None and form.kind == "exponential" else None
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and the flat gradient."""
-        self.evaluations += 1
         weights, intercept = self.split(theta)
         found = None if self.power is None else self._terms_by_odds(self._logits(weights), intercept, self.power)
         value, slope = found or self._terms(self._logits(weights), intercept)

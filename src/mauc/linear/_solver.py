@@ -9,8 +9,6 @@ from scipy.optimize import minimize as scipy_minimize
 
 from mauc._typing import Floats
 
-__all__ = ["FLAT", "Solution", "minimize"]
-
 FLAT = 64 * float(np.finfo(np.float64).eps)
 """Smallest relative decrease of the objective that counts."""
 

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from mauc._estimators import LogitClassifier, encode_classes
 from mauc._kernels.threads import threads
-from mauc._typing import Floats
+from mauc._typing import Floats, Pairs
 from mauc._validation import (
     check_choice,
     check_n_jobs,
@@ -31,7 +31,7 @@ from mauc.linear._solver import Solution, minimize
 from mauc.log_loss import check_log_loss, log_term
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
-from mauc.surrogates import SURROGATES, Surrogate, has_alpha
+from mauc.surrogates import SURROGATES, has_alpha
 
 __all__ = ["MAUCClassifier"]
 
@@ -83,8 +83,6 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     n_jobs : int, optional
         Threads over the rows, if rows times classes are half a million or more; -1: one per core. None: one per core,
         at most ``OMP_NUM_THREADS`` if it is set. The model does not depend on it.
-    verbose : int, default=0
-        Print a line at the end of the fit.
 
     Attributes
     ----------
@@ -132,13 +130,12 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         balanced: bool = True,
         l2: float | None = None,
         activation: Activation | None = None,
-        pairs: str | ArrayLike = "ovo",
+        pairs: Pairs = "ovo",
         fit_intercept: bool = True,
         max_iter: int = 200,
         tol: float = 1e-6,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        verbose: int = 0,
     ) -> None:
         self.surrogate = surrogate
         self.alpha = alpha
@@ -152,7 +149,6 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.tol = tol
         self.warm_start = warm_start
         self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -171,20 +167,18 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             they weigh samples and, by their sums, classes.
         """
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        classes, codes = encode_classes(y)
-        weight = check_sample_weight(sample_weight, codes, len(classes), classes)
-        partition = ClassPartition(codes, len(classes), weight)
+        X, classes, partition = self._check_data(X, y, sample_weight)
         pairs = check_pairs(self.pairs, len(classes))
+        total = float(len(partition.codes) if partition.sample_weight is None else partition.sample_weight.sum())
         objective = LinearObjective(
             X,
             partition.classes(partition.pair_weights(pairs)),
             self._risk(),
             activation=self._activation(),
-            l2=self._penalty(float(len(codes) if weight is None else weight.sum())),
+            l2=self._penalty(total),
             fit_intercept=bool(self.fit_intercept),
             log_term=log_term(
-                self.log_loss, pairs, codes, partition.weights, partition.shares, balanced=bool(self.balanced)
+                self.log_loss, pairs, partition.codes, partition.weights, partition.shares, balanced=bool(self.balanced)
             ),
         )
         start = self._start(objective, classes)
@@ -195,6 +189,15 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self._keep(objective, classes, solution)
         self._warn_of(solution)
         return self
+
+    def _check_data(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, NDArray[Any], ClassPartition]:
+        """Return clean training rows, their sorted classes, and the class and weight of each row."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        classes, codes = encode_classes(y)
+        weight = check_sample_weight(sample_weight, codes, len(classes), classes)
+        return X, classes, ClassPartition(codes, len(classes), weight)
 
     def _minimize(self, objective: Objective, start: Floats) -> Solution:
         return minimize(objective, start, max_iter=self.max_iter, tol=self.tol)
@@ -209,14 +212,11 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         """Return ``l2``, or else that of ``C=1`` of LogisticRegression, whose loss is a sum."""
         return 1.0 / total_weight if self.l2 is None else self.l2
 
-    def _activation(self) -> str:
+    def _activation(self) -> Activation:
         if self.activation is not None:
             return self.activation
         rate = SURROGATES[self.surrogate].log_odds_alpha if has_alpha(self.surrogate) else None
         return "log_odds" if self.alpha is None and self.log_loss > 0 and rate is not None else "softmax"
-
-    def _surrogate(self) -> Surrogate:
-        return self._risk().surrogate
 
     def _check_parameters(self) -> None:
         if self.activation is not None:
@@ -243,12 +243,6 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = solution.n_iter
         self.objective_ = solution.objective
         self.objective_curve_ = solution.curve
-        if self.verbose:
-            state = "converged" if solution.converged else "stopped early"
-            print(
-                f"MAUCClassifier: {state} after {solution.n_iter} iterations, {objective.evaluations} evaluations, "
-                f"objective {solution.curve[0]:.6g} -> {solution.objective:.6g}"
-            )
 
     def _warn_of(self, solution: Solution) -> None:
         if not solution.converged:

@@ -12,11 +12,9 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
-from mauc._estimators import encode_classes
-from mauc._typing import Floats
-from mauc._validation import check_sample_weight, invalid
+from mauc._typing import Floats, Pairs
+from mauc._validation import invalid
 from mauc.activations import Activation
 from mauc.linear.classifier import MAUCClassifier
 from mauc.log_loss import check_log_loss, has_log_loss
@@ -97,7 +95,7 @@ class MAUCClassifierCV(MAUCClassifier):
         cv: Any = 5,
         n_jobs: int | None = None,
         activation: Activation = "softmax",
-        pairs: str | ArrayLike = "ovo",
+        pairs: Pairs = "ovo",
         fit_intercept: bool = True,
         max_iter: int = 200,
         tol: float = 1e-6,
@@ -133,9 +131,8 @@ class MAUCClassifierCV(MAUCClassifier):
             if not optional and (isinstance(grid, str) or not hasattr(grid, "__len__") or len(grid) == 0):
                 advice = "pass a list of candidates"
                 raise invalid(name, "must be a sequence with at least one entry", repr(grid), advice)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        classes, codes = encode_classes(y)
-        weight = check_sample_weight(sample_weight, codes, len(classes), classes)
+        X, classes, partition = self._check_data(X, y, sample_weight)
+        y, weight = classes[partition.codes], partition.sample_weight
         folds = self._folds(X, y, weight)
         # Not from the strongest down: if the penalty leaves W at 0, the risk does not depend on the intercept, which
         # drifts off, and softmax saturates in all later fits (an intercept of 71 on a split of ecoli).
@@ -181,16 +178,8 @@ class MAUCClassifierCV(MAUCClassifier):
         return SurrogateRisk(self.surrogate_, alpha=self.alpha_)
 
     def _candidate(self, **chosen: Any) -> MAUCClassifier:
-        return MAUCClassifier(
-            **chosen,
-            balanced=self.balanced,
-            activation=self.activation,
-            pairs=self.pairs,
-            fit_intercept=self.fit_intercept,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            warm_start=True,
-        )
+        same = ("balanced", "activation", "pairs", "fit_intercept", "max_iter", "tol")
+        return MAUCClassifier(**chosen, **{name: getattr(self, name) for name in same}, warm_start=True)
 
     def _keep_results(self, scores: Floats, losses: list[dict[str, Any]], l2s: Sequence[float]) -> None:
         params = [{**loss, "l2": l2} for loss, l2 in product(losses, l2s)]

@@ -11,20 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.metrics import roc_curve
 
-from mauc._typing import Floats, Ints
+from mauc._typing import Floats, Ints, PairName
 from mauc._validation import (
     check_groups,
     check_pair_name,
     check_predicted,
     check_scored_classes,
     class_position,
-    invalid,
 )
 from mauc.metrics.inference import score_and_influence
-from mauc.metrics.scores import scored_pairs
+from mauc.metrics.scores import present_pairs
 from mauc.metrics.uncertainty import Interval, Sample, interval, wilson
-
-__all__ = ["ROCCurve", "average_of", "band", "curves_of", "lowest_auc", "simultaneous_quantile", "thinned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,23 +129,20 @@ def curves_of(
     *,
     classes: ArrayLike | None = None,
     between: Sequence[tuple[Any, Any]] | None = None,
-    pairs: str = "ovo",
+    pairs: PairName = "ovo",
     y_pred: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     level: float = 0.95,
-    absent: str = "raise",
 ) -> tuple[list[ROCCurve], ROCCurve | None, int]:
     """Return the curves, their average over all classes, and how many classes are left out.
 
-    Pairs of classes have no average. Parameters are those of ``MulticlassROCDisplay.from_predictions``.
+    Classes without samples have no curve, and pairs of classes no average. Parameters are those of
+    ``MulticlassROCDisplay.from_predictions``.
     """
-    check_pair_name(pairs)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition, v = scored_pairs(scored, pairs, absent)
-    if v is None:
-        raise invalid("y_true", "must hold two classes or more", "one", "multiclass AUC compares classes")
+    partition, v = present_pairs(scored, check_pair_name(pairs))
     group_codes = check_groups(groups, len(scored.codes))
     predicted = check_predicted(y_pred, scored.labels, len(scored.codes))
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from mauc._typing import Floats, Ints
 
-__all__ = ["Cells"]
-
 
 class Cells(NamedTuple):
     """Cells, each with the rows of one class in one group. A cell takes the place of an independent row."""

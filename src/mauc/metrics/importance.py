@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc._validation import check_groups, check_real, check_scored_classes, check_whole, invalid, listing, scores_of
 from mauc.metrics.inference import score_and_influence
-from mauc.metrics.scores import scored_pairs
+from mauc.metrics.scores import present_pairs
 from mauc.metrics.uncertainty import NO_DIFFERENCE, Sample, comparison
 from mauc.partition import ClassPartition
 
@@ -114,9 +114,7 @@ def mauc_importance(
     if labels is None:
         labels = getattr(model, "classes_", None)
     scored = check_scored_classes(y, score(X), labels, None)
-    partition, v = scored_pairs(scored, "ovo", "ignore")
-    if v is None:
-        raise invalid("y", "must hold two classes or more", "one", "multiclass AUC compares classes")
+    partition, v = present_pairs(scored, parameter="y")
     group_codes = check_groups(groups, len(scored.codes))
     whole = slice(None)
     measures = [
@@ -161,8 +159,7 @@ class _Measure:
             requirement = "must hold pairs of two different classes that have rows"
             raise invalid("between", requirement, repr(pair), f"choose from {listing(there)}")
         columns = np.array([labels.tolist().index(name) for name in pair])
-        rows = np.flatnonzero(np.isin(partition.codes, columns))
-        two = ClassPartition((partition.codes[rows] == columns[1]).astype(np.int64), 2)
+        rows, two = partition.between(*columns)
         v = two.pair_weights("ovo")
         some = None if groups is None else groups[rows]
         return cls(two, v, Sample.of(two, v, some), rows, columns, (str(pair[0]), str(pair[1])))

@@ -14,7 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._kernels.auc import auc_influence
 from mauc._kernels.threads import threads
-from mauc._typing import Floats
+from mauc._typing import Absent, By, Floats, Pairs
 from mauc._validation import (
     ScoredClasses,
     check_choice,
@@ -49,13 +49,13 @@ def mauc_interval(
     y_score: ArrayLike,
     *,
     level: float = 0.95,
-    pairs: str | ArrayLike = "ovo",
-    by: str = "column",
+    pairs: Pairs = "ovo",
+    by: By = "column",
     min_sensitivity: float | None = None,
     min_specificity: float | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    absent: str = "raise",
+    absent: Absent = "raise",
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Interval:
@@ -143,13 +143,13 @@ def compare_mauc(
     against: str = "best",
     margin: float | None = None,
     level: float = 0.95,
-    pairs: str | ArrayLike = "ovo",
-    by: str = "column",
+    pairs: Pairs = "ovo",
+    by: By = "column",
     min_sensitivity: float | None = None,
     min_specificity: float | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    absent: str = "raise",
+    absent: Absent = "raise",
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Comparison | list[ModelComparison]:

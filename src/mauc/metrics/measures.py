@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,9 @@ from sklearn.exceptions import UndefinedMetricWarning
 from mauc._kernels.auc import auc_matrix, auc_matrix_and_influence
 from mauc._kernels.pair_auc import pair_matrix, pair_matrix_and_influence
 from mauc._kernels.tiles import Problem
-from mauc._typing import Floats
+from mauc._typing import By, Floats
 from mauc._validation import check_choice, check_real, invalid, listing
 from mauc.metrics.uncertainty import Sample
-
-__all__ = ["PairMeasure"]
 
 FEW = 10
 """With fewer samples in its region, a partial AUC is biased upwards: the lowest of few samples lie above the lowest
@@ -42,7 +40,7 @@ class PairMeasure:
     @classmethod
     def checked(cls, by: Any, min_sensitivity: Any, min_specificity: Any) -> PairMeasure:
         """Check the arguments of a metric, and return the measure that they describe."""
-        difference = check_choice("by", by, ("column", "difference")) == "difference"
+        difference = check_choice("by", by, get_args(By)) == "difference"
         if min_sensitivity is not None and min_specificity is not None:
             advice = "pass one of the two: a region of the ROC curve is bounded on one axis here"
             raise invalid("min_specificity", "must be None beside min_sensitivity", repr(min_specificity), advice)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mauc._typing import Floats, Ints
+from mauc._typing import Floats, Ints, Pairs
 from mauc._validation import check_pairs, check_real, check_scored_classes, check_whole, invalid
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import scored_pairs
@@ -42,7 +42,7 @@ def mauc_sample_size(
     power: float = 0.8,
     level: float = 0.95,
     class_shares: ArrayLike | None = None,
-    pairs: str | ArrayLike = "ovo",
+    pairs: Pairs = "ovo",
     labels: ArrayLike | None = None,
     n_draws: int = 200,
     max_rows: int = 200_000,

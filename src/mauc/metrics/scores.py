@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._kernels.threads import threads
-from mauc._typing import Floats
+from mauc._typing import Absent, By, Floats, Pairs
 from mauc._validation import (
     ScoredClasses,
     check_choice,
@@ -26,7 +26,7 @@ from mauc.partition import ClassPartition
 
 __all__ = ["mauc_score", "pairwise_auc"]
 
-ABSENT = ("raise", "ignore")
+ABSENT = get_args(Absent)
 MANY = 100
 """With more classes, exact sums over all pairs (``math.fsum``) would take as long as the AUCs."""
 
@@ -35,7 +35,7 @@ def pairwise_auc(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
-    by: str = "column",
+    by: By = "column",
     min_sensitivity: float | None = None,
     min_specificity: float | None = None,
     labels: ArrayLike | None = None,
@@ -114,13 +114,13 @@ def mauc_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
-    pairs: str | ArrayLike = "ovo",
-    by: str = "column",
+    pairs: Pairs = "ovo",
+    by: By = "column",
     min_sensitivity: float | None = None,
     min_specificity: float | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    absent: str = "raise",
+    absent: Absent = "raise",
     n_jobs: int | None = None,
 ) -> float:
     r"""Compute the multiclass AUC: the weighted mean of :func:`pairwise_auc` over the ordered pairs of classes.
@@ -187,14 +187,29 @@ def mauc_score(
         return weighted_mean(measure.matrix(partition.problem(scored.scores, normalised=False)), v)
 
 
-def scored_pairs(scored: ScoredClasses, pairs: str | ArrayLike, absent: str) -> tuple[ClassPartition, Floats | None]:
+def scored_pairs(scored: ScoredClasses, pairs: Pairs, absent: str) -> tuple[ClassPartition, Floats | None]:
     """Return the partition of the rows, and the pair weights of :func:`check_pair_weights`."""
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     return partition, check_pair_weights(scored.labels, partition, pairs, absent, stacklevel=4)
 
 
+def present_pairs(
+    scored: ScoredClasses, pairs: str = "ovo", parameter: str = "y_true"
+) -> tuple[ClassPartition, Floats]:
+    """Return the partition and the weights of the pairs of classes that have samples; raise if there is no pair."""
+    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
+    if partition.present.sum() < 2:
+        raise _one_class(parameter, scored.labels[partition.present][0])
+    return partition, partition.pair_weights(pairs)
+
+
+def _one_class(parameter: str, name: Any) -> ValueError:
+    advice = "multiclass AUC compares classes; check the split"
+    return invalid(parameter, "must hold two classes or more", f"only the class {name}", advice)
+
+
 def check_pair_weights(
-    labels: NDArray[Any], partition: ClassPartition, pairs: str | ArrayLike, absent: str, *, stacklevel: int = 3
+    labels: NDArray[Any], partition: ClassPartition, pairs: Pairs, absent: str, *, stacklevel: int = 3
 ) -> Floats | None:
     """Return the ``(C, C)`` pair weights; None, with a warning, if ``absent="ignore"`` leaves no pair."""
     check_choice("absent", absent, ABSENT)
@@ -204,10 +219,7 @@ def check_pair_weights(
         advice = "drop the class from labels and its column from y_score, or pass absent='ignore'"
         raise invalid("y_true", "must hold every class of labels", f"no sample of {listing(missing)}", advice)
     if absent == "raise" and partition.n_classes < 2:
-        came = f"only the class {labels[0]}"
-        raise invalid(
-            "y_true", "must hold two classes or more", came, "multiclass AUC compares classes; check the split"
-        )
+        raise _one_class("y_true", labels[0])
     v = partition.pair_weights(weights)
     if v.sum() > 0:
         return v

@@ -19,8 +19,6 @@ from mauc.metrics.inference import score_and_influence
 from mauc.metrics.uncertainty import Comparison, Interval, Moments, Sample, holm, interval_of_moments
 from mauc.partition import ClassPartition
 
-__all__ = ["Subgroup", "check_subgroups", "subgroup_notes", "subgroup_scores", "warn_of_subgroups"]
-
 _Part = tuple[Sample, float, Moments]
 
 

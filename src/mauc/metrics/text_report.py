@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._kernels.auc import auc_matrix
+from mauc._typing import Absent
 from mauc._validation import ScoredClasses, check_groups, check_real, check_scored_classes, check_whole, invalid
 from mauc.metrics.inference import (
     class_against_others,
@@ -36,7 +37,7 @@ def multiclass_auc_report(
     labels: ArrayLike | None = None,
     target_names: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    absent: str = "raise",
+    absent: Absent = "raise",
     groups: ArrayLike | None = None,
     subgroups: ArrayLike | None = None,
     level: float = 0.95,
@@ -114,7 +115,7 @@ def multiclass_auc_report(
     if v is not None:
         warn_of_singles(Sample.of(partition, v, group_codes), scored.labels)
     matrix = auc_matrix(partition.problem(scored.scores, normalised=False))
-    support = partition.counts if scored.sample_weight is None else partition.weights
+    support = partition.sizes
     report = {}
     for i, name in enumerate(names):
         found, v_class = None, class_against_others(i, partition.present)

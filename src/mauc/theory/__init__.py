@@ -1,11 +1,10 @@
 """The paper's definitions and theorems as functions; ``docs/theory.md`` has the formulas and the proofs.
 
-posterior + priors  →  bayes_scores, bayes_mauc, ova_weights (bayes.py): the best scores and their multiclass AUC
+posterior + priors  →  bayes_scores, ova_weights (bayes.py): the best scores, and the pair weights of one-vs-rest
 surrogate           →  consistency_report (consistency.py): whether minimising its risk leads to those scores
                        risk_minimiser, smallest_alpha, largest_alpha (minimiser.py): the scores that it leads to
 class sizes         →  imbalance (imbalance.py): ξ, χ, and which class gains most from one more sample
 model + data        →  bounds (bounds/): the risk on unseen data, from that on the training data
-class of models     →  rademacher (rademacher.py): the complexity that the bounds need
 """
 
 from typing import TYPE_CHECKING
@@ -16,33 +15,28 @@ from mauc._lazy import lazily
 from mauc.theory.imbalance import Imbalance, imbalance
 
 if TYPE_CHECKING:
-    from mauc.theory import bounds, rademacher
-    from mauc.theory.bayes import BayesMAUC, bayes_mauc, bayes_scores, ova_weights
+    from mauc.theory import bounds
+    from mauc.theory.bayes import bayes_scores, ova_weights
     from mauc.theory.consistency import ConsistencyReport, consistency_report
     from mauc.theory.minimiser import RiskMinimiser, largest_alpha, likelihoods, risk_minimiser, smallest_alpha
 
 _HOME = {
-    "BayesMAUC": "mauc.theory.bayes",
     "ConsistencyReport": "mauc.theory.consistency",
     "RiskMinimiser": "mauc.theory.minimiser",
-    "bayes_mauc": "mauc.theory.bayes",
     "bayes_scores": "mauc.theory.bayes",
     "bounds": "mauc.theory.bounds",
     "consistency_report": "mauc.theory.consistency",
     "largest_alpha": "mauc.theory.minimiser",
     "likelihoods": "mauc.theory.minimiser",
     "ova_weights": "mauc.theory.bayes",
-    "rademacher": "mauc.theory.rademacher",
     "risk_minimiser": "mauc.theory.minimiser",
     "smallest_alpha": "mauc.theory.minimiser",
 }
 
 __all__ = [
-    "BayesMAUC",
     "ConsistencyReport",
     "Imbalance",
     "RiskMinimiser",
-    "bayes_mauc",
     "bayes_scores",
     "bounds",
     "consistency_report",
@@ -50,7 +44,6 @@ __all__ = [
     "largest_alpha",
     "likelihoods",
     "ova_weights",
-    "rademacher",
     "risk_minimiser",
     "smallest_alpha",
 ]

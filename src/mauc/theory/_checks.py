@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
-from mauc._validation import check_real, invalid
-
-__all__ = ["check_class_counts", "check_p", "check_priors"]
+from mauc._validation import check_not_negative, check_numbers, check_real, invalid
 
 # Priors and posteriors come from divisions, some of them in float32.
 ROUNDING = 1e-5
@@ -36,16 +34,19 @@ def check_class_counts(counts: ArrayLike, parameter: str = "class_counts") -> Fl
 
 
 def _numbers(values: ArrayLike, parameter: str, what: str, example: str) -> Floats:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.empty(0)
+    requirement = "must be two or more finite numbers, one for each class"
+    advice = f"pass the {what} of each class, e.g. {example}"
+    array = check_numbers(values, parameter, requirement, advice)
     if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():
-        advice = f"pass the {what} of each class, e.g. {example}"
-        raise invalid(parameter, "must be two or more finite numbers, one for each class", repr(values), advice)
+        raise invalid(parameter, requirement, repr(values), advice)
     return array
 
 
 def check_p(p: Any) -> float:
     """Return the exponent of a norm, above 1 and at most 2."""
     return check_real("p", p, low=1, high=2, closed="right", advice="use p=2, or p close to 1 instead of the 1-norm")
+
+
+def check_product(**factors: Any) -> float:
+    """Return the product of numbers that are at least 0."""
+    return float(np.prod([check_not_negative(name, value) for name, value in factors.items()]))

@@ -1,36 +1,28 @@
-"""The best possible scores and their multiclass AUC (Theorem 2), and the pair weights of one-vs-rest (Theorem 1)."""
+"""The best possible scores (Theorem 2), and the pair weights of one-vs-rest (Theorem 1)."""
 
 from __future__ import annotations
-
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc._validation import check_choice, check_scores, check_whole, invalid
-from mauc.metrics.inference import mauc_interval
+from mauc._validation import check_scores, invalid
 from mauc.partition import ClassPartition
 from mauc.plugin import balanced_posterior
 from mauc.theory._checks import ROUNDING, check_priors
 
-__all__ = ["BayesMAUC", "bayes_mauc", "bayes_scores", "ova_weights"]
+__all__ = ["bayes_scores", "ova_weights"]
 
 
-class BayesMAUC(NamedTuple):
-    """The highest multiclass AUC that any scores reach, estimated on fresh samples, and its standard error."""
-
-    value: float
-    stderr: float
-
-
-def bayes_scores(posterior: ArrayLike, priors: ArrayLike, *, form: str = "bounded") -> NDArray[np.float64]:
+def bayes_scores(posterior: ArrayLike, priors: ArrayLike) -> NDArray[np.float64]:
     r"""Return the scores with the highest possible multiclass AUC (Theorem 2).
 
     With the posterior :math:`\eta` and the priors p,
 
     .. math:: f^*_i = \frac{s_i}{\sum_{j \ne i} s_j}, \qquad s_i = \eta_i / p_i,
 
-    or any increasing function of it, column by column.
+    or any increasing function of it, column by column. This function returns :math:`f^*_i / (1 + f^*_i) = s_i / \sum_j
+    s_j`, which is 1 where :math:`\eta_i = 1` and :math:`f^*_i` is infinite. :class:`mauc.MAUCPluginClassifier` has the
+    same scores.
 
     Parameters
     ----------
@@ -38,15 +30,12 @@ def bayes_scores(posterior: ArrayLike, priors: ArrayLike, *, form: str = "bounde
         Probability of each class; rows sum to 1.
     priors : (C,) array
         Share of each class.
-    form : {"bounded", "odds"}, default="bounded"
-        ``"odds"`` is :math:`f^*_i` itself, infinite where :math:`\eta_i = 1`. ``"bounded"`` is
-        :math:`f^*_i / (1 + f^*_i) = s_i / \sum_j s_j`, which is 1 there: the scores of
-        :class:`mauc.MAUCPluginClassifier`, which every metric takes.
 
     Returns
     -------
     array of the shape of ``posterior``
-        O(N C) time.
+        O(N C) time. Their multiclass AUC on rows with known posterior, the highest possible, is
+        ``mauc_interval(y, bayes_scores(posterior, priors))``.
 
     Examples
     --------
@@ -54,10 +43,7 @@ def bayes_scores(posterior: ArrayLike, priors: ArrayLike, *, form: str = "bounde
     >>> bayes_scores([[0.9, 0.1], [0.5, 0.5]], [0.9, 0.1])
     array([[0.5, 0.5],
            [0.1, 0.9]])
-    >>> bayes_scores([1.0, 0.0, 0.0], [0.2, 0.3, 0.5], form="odds")
-    array([inf,  0.,  0.])
     """
-    check_choice("form", form, ("bounded", "odds"))
     p = check_priors(priors)
     one_row = np.ndim(posterior) == 1
     eta = check_scores(np.atleast_2d(np.asarray(posterior)) if one_row else posterior, "posterior").astype(np.float64)
@@ -69,72 +55,8 @@ def bayes_scores(posterior: ArrayLike, priors: ArrayLike, *, form: str = "bounde
         row = int(np.flatnonzero(wrong)[0])
         advice = "pass probabilities, e.g. of predict_proba"
         raise invalid("posterior", "must have rows >= 0 that sum to 1", f"{eta[row]} in row {row}", advice)
-    out = balanced_posterior(eta, p) if form == "bounded" else _odds(eta / p)
+    out = balanced_posterior(eta, p)
     return out[0] if one_row else out
-
-
-def _odds(s: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Σ_j s_j − s_i would cancel in the largest entry of a row; the others are summed there.
-    others = s.sum(axis=1, keepdims=True) - s
-    rows, top = np.arange(len(s)), s.argmax(axis=1)
-    rest = s.copy()
-    rest[rows, top] = 0.0
-    others[rows, top] = rest.sum(axis=1)
-    return np.divide(s, others, out=np.full_like(s, np.inf), where=others > 0)
-
-
-def bayes_mauc(distribution: Any, *, n_per_class: int | None = None, seed: int = 0) -> BayesMAUC:
-    """Estimate the highest multiclass AUC (ovo) that any scores reach, by simulation.
-
-    Parameters
-    ----------
-    distribution : object
-        Any object with ``priors`` of shape ``(C,)``, ``sample(sizes, seed)``, which draws the given number of samples
-        of each class and returns ``(X, y)`` with codes ``y``, and ``posterior(X)``, the exact ``(N, C)`` probabilities.
-        If it has ``bayes_mauc(n_per_class, seed)``, that is called instead.
-    n_per_class : int, optional
-        Number of samples of each class; every pair of classes counts the same, so equal numbers are best. Default: up
-        to 5000, fewer with more than 40 classes.
-    seed : int, default=0
-
-    Returns
-    -------
-    BayesMAUC
-        ``value`` and ``stderr``; O(n_per_class C²) time and memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.stats import norm
-    >>> from mauc import theory
-    >>> class TwoGaussians:
-    ...     priors = np.array([0.9, 0.1])
-    ...
-    ...     def sample(self, sizes, seed):
-    ...         y = np.repeat([0, 1], sizes)
-    ...         return np.random.default_rng(seed).normal(2.0 * y), y
-    ...
-    ...     def posterior(self, X):
-    ...         joint = self.priors * norm.pdf(X[:, None], [0.0, 2.0])
-    ...         return joint / joint.sum(axis=1, keepdims=True)
-    >>> best = theory.bayes_mauc(TwoGaussians())
-    >>> abs(best.value - norm.cdf(2**0.5)) < 3 * best.stderr
-    np.True_
-    """
-    if callable(getattr(distribution, "bayes_mauc", None)):
-        return distribution.bayes_mauc(n_per_class, seed)
-    missing = [name for name in ("priors", "sample", "posterior") if not hasattr(distribution, name)]
-    if missing:
-        requirement = "must have priors, sample(sizes, seed) and posterior(X)"
-        came = f"{type(distribution).__name__} without {', '.join(missing)}"
-        raise invalid("distribution", requirement, came, "pass such an object")
-    priors = check_priors(distribution.priors, "distribution.priors")
-    if n_per_class is None:
-        n_per_class = min(5000, max(2, (1 << 23) // len(priors) ** 2))
-    sizes = np.full(len(priors), check_whole("n_per_class", n_per_class, least=2))
-    X, y = distribution.sample(sizes, check_whole("seed", seed, least=0))
-    interval = mauc_interval(y, bayes_scores(distribution.posterior(X), priors), labels=np.arange(len(priors)))
-    return BayesMAUC(interval.score, interval.stderr)
 
 
 def ova_weights(priors: ArrayLike) -> NDArray[np.float64]:

@@ -8,12 +8,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_whole, invalid
-from mauc.plan import APPROXIMATIONS, DEFAULT_BERNSTEIN_DEGREE, bernstein, chebyshev_interpolant
+from mauc.plan import APPROXIMATIONS, DEFAULT_BERNSTEIN_DEGREE, Approximation, bernstein, chebyshev_interpolant
 from mauc.surrogates import SURROGATES, CustomSurrogate, Surrogate, get_surrogate
 from mauc.theory.minimiser import (
     PROVED,
@@ -21,12 +20,11 @@ from mauc.theory.minimiser import (
     SOLVED,
     TIE,
     RiskMinimiser,
-    check_log_loss,
+    Scores,
+    check_log_loss_scores,
     check_ratio,
-    largest_alpha,
     likelihoods,
     risk_minimiser,
-    smallest_alpha,
 )
 
 __all__ = ["ConsistencyReport", "Point", "Verdict", "consistency_report"]
@@ -90,7 +88,6 @@ class ConsistencyReport:
     """Result of :func:`consistency_report`; ``print`` it for a table."""
 
     surrogate: str
-    interval: tuple[float, float]
     differentiable: Point
     convex: Point
     non_increasing: Point
@@ -105,7 +102,7 @@ class ConsistencyReport:
 
     @property
     def satisfied(self) -> bool:
-        """True if all four hold on the interval. :attr:`consistent` says what follows for the scores."""
+        """True if all four hold on [−1, 1]. :attr:`consistent` says what follows for the scores."""
         return all(self.points)
 
     @property
@@ -120,8 +117,7 @@ class ConsistencyReport:
 
     def __str__(self) -> str:
         verdict = "met" if self.satisfied else "not met (it is sufficient, not necessary)"
-        low, high = self.interval
-        lines = [f"{self.surrogate} on [{low:g}, {high:g}]: condition {verdict}"]
+        lines = [f"{self.surrogate} on [-1, 1]: condition {verdict}"]
         lines += [f"  {'yes' if point else 'no':<4} {point.name:<20} {point.detail}".rstrip() for point in self.points]
         lines += [f"  note: {self.note}"] if self.note else []
         return "\n".join([*lines, f"  {self.verdict}"])
@@ -129,22 +125,21 @@ class ConsistencyReport:
 
 def consistency_report(
     surrogate: Any,
-    scores: str = "unbounded",
+    scores: Scores = "unbounded",
     *,
-    interval: ArrayLike = (-1.0, 1.0),
     ratio: float | None = None,
     log_loss: float = 0.0,
     n_classes: int | None = None,
-    approximation: str | None = None,
+    approximation: Approximation | None = None,
     degree: int = DEFAULT_BERNSTEIN_DEGREE,
     alpha: float | None = None,
     **options: float,
 ) -> ConsistencyReport:
     r"""Report whether minimising the risk of ℓ leads to the best scores (Theorem 3, corrected).
 
-    ℓ must be differentiable, convex and non-increasing on the interval of score differences, with
+    ℓ must be differentiable, convex and non-increasing on [−1, 1], where the differences of bounded scores are, with
     :math:`\ell'(0) < 0`. That is enough where scores are free; the theorem claims it for scores in [0, 1], where it is
-    enough only if the interval holds the unbounded minimiser (``docs/theory.md``). Bernstein polynomials inherit the
+    enough only if [0, 1] holds the unbounded minimiser (``docs/theory.md``). Bernstein polynomials inherit the
     last three from ℓ (Corollary 2) and are differentiable even where ℓ has a kink; Chebyshev polynomials come closer to
     ℓ but may ripple.
 
@@ -155,8 +150,6 @@ def consistency_report(
         ``derivative(t)``.
     scores : {"unbounded", "unit", "softmax", "sigmoid", "log_odds"}, default="unbounded"
         The range of the scores f: the whole line, [0, 1], or softmax, sigmoid or log-odds of free logits.
-    interval : (low, high), default=(-1, 1)
-        Differences of scores on which the condition is checked; must contain 0.
     ratio : float, optional
         Largest by smallest likelihood ratio of the distributions to answer for, with bounded scores. Default: any.
     log_loss : float >= 0, default=0.0
@@ -165,7 +158,7 @@ def consistency_report(
     n_classes : int, optional
         Number of classes to answer for; two differ from three. Default: any number.
     approximation : {"bernstein", "chebyshev"}, optional
-        Check the polynomial that approximates ℓ on the interval instead of ℓ.
+        Check the polynomial that approximates ℓ on [−1, 1] instead of ℓ.
     degree : int, default=32
         Degree of that polynomial.
     alpha, **options
@@ -182,7 +175,7 @@ def consistency_report(
     Notes
     -----
     A kink counts wherever it is. Left of its kink the hinge is a straight line, and with bounded scores a straight line
-    is minimised by scores of two levels, which do not rank: moving the kink out of the interval must not pass.
+    is minimised by scores of two levels, which do not rank: moving the kink out of [−1, 1] must not pass.
 
     Examples
     --------
@@ -209,10 +202,9 @@ def consistency_report(
     >>> theory.consistency_report("hinge", approximation="bernstein").satisfied
     True
     """
-    low, high = _interval(interval)
     ratio = None if ratio is None or math.isinf(check_ratio(ratio)) else check_ratio(ratio)
     check_choice("scores", scores, SCORES)
-    log_loss = check_log_loss(log_loss, scores)
+    log_loss = check_log_loss_scores(log_loss, scores)
     n_classes = None if n_classes is None else check_whole("n_classes", n_classes, least=2)
     ell = get_surrogate(surrogate, alpha=alpha, **options)
     name = ell.name if ell.name != "custom" else type(surrogate).__name__
@@ -221,13 +213,13 @@ def consistency_report(
     if approximation is not None:
         check_choice("approximation", approximation, APPROXIMATIONS)
         fit = bernstein if approximation == "bernstein" else chebyshev_interpolant
-        ell = CustomSurrogate(*fit(ell.loss, low, high, check_whole("degree", degree, least=1)))
+        ell = CustomSurrogate(*fit(ell.loss, -1.0, 1.0, check_whole("degree", degree, least=1)))
         name, tolerance = f"{approximation} polynomial of degree {degree} of {name}", POLYNOMIAL_ERROR
-    t, slope = _slopes(ell, low, high)
+    t, slope = _slopes(ell)
     error = tolerance * (float(np.abs(slope).max()) or 1.0)
     differentiable = Point("differentiable", True, detail="a polynomial")
     if approximation is None:
-        differentiable = Point("differentiable", True) if named and ell.smooth else _differentiable(ell, low, high)
+        differentiable = Point("differentiable", True) if named and ell.smooth else _differentiable(ell)
     points = (
         differentiable,
         Point("convex", True) if named and ell.convex else _convex(t, slope, error),
@@ -237,30 +229,19 @@ def consistency_report(
     straight = bool(np.ptp(slope) <= error)
     verdict = _verdict(ell, scores, all(points), straight, ratio, named, log_loss, n_classes)
     note = "a straight line here: with bounded scores it is minimised by scores of two levels, which do not rank"
-    return ConsistencyReport(name, (low, high), *points, verdict, note if straight else "")
+    return ConsistencyReport(name, *points, verdict, note if straight else "")
 
 
-def _interval(interval: ArrayLike) -> tuple[float, float]:
-    try:
-        ends = np.asarray(interval, dtype=np.float64)
-    except (TypeError, ValueError):
-        ends = np.empty(0)
-    if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < 0 < ends[1]:
-        requirement = "must be two finite numbers, the first below 0 and the second above"
-        raise invalid("interval", requirement, repr(interval), "differences of softmax scores are in (-1, 1)")
-    return float(ends[0]), float(ends[1])
-
-
-def _slopes(ell: Surrogate, low: float, high: float) -> tuple[Floats, Floats]:
-    t = np.linspace(low, high, GRID_POINTS)
+def _slopes(ell: Surrogate) -> tuple[Floats, Floats]:
+    t = np.linspace(-1.0, 1.0, GRID_POINTS)
     slope = np.asarray(ell.derivative(t), dtype=np.float64)
     if not np.isfinite(slope).all():
         k = int(np.flatnonzero(~np.isfinite(slope))[0])
-        raise invalid("surrogate", "must have finite slopes", f"{slope[k]} at {t[k]:g}", "choose another interval")
+        raise invalid("surrogate", "must have finite slopes", f"{slope[k]} at {t[k]:g}", "pass another surrogate")
     return t, slope
 
 
-def _differentiable(ell: Surrogate, low: float, high: float) -> Point:
+def _differentiable(ell: Surrogate) -> Point:
     def sides(t: float) -> tuple[float, float]:
         """Return the slopes left and right of t, from values: a derivative has one value at a kink."""
         step = 1e-7 * max(1.0, abs(t))
@@ -271,21 +252,21 @@ def _differentiable(ell: Surrogate, low: float, high: float) -> Point:
         left, right = sides(t)
         return abs(right - left) > 1e-3 * max(abs(left), abs(right), 1e-12)
 
-    kinks = [piece.low for piece in ell.pieces[1:] if is_kink(piece.low)] or _kinks(ell, low, high)
+    kinks = [piece.low for piece in ell.pieces[1:] if is_kink(piece.low)] or _kinks(ell)
     if not kinks:
         return Point("differentiable", True)
-    first = min(kinks, key=lambda t: (not low <= t <= high, t))
+    first = min(kinks, key=lambda t: (abs(t) > 1.0, t))
     left, right = sides(first)
-    outside = "" if low <= first <= high else ", outside of the interval"
+    outside = ", outside of [-1, 1]" if abs(first) > 1.0 else ""
     return Point("differentiable", False, first, f"slope {left:.3g} left of t = {first:g}, {right:.3g} right{outside}")
 
 
-def _kinks(ell: Surrogate, low: float, high: float, finer: int = 32) -> list[float]:
-    """Return the places inside the interval where the slope of the values jumps.
+def _kinks(ell: Surrogate, finer: int = 32) -> list[float]:
+    """Return the places in [−1, 1] where the slope of the values jumps.
 
     From cell to cell of a grid that is 32 times finer, a smooth slope changes a 32nd as much; at a kink, as much.
     """
-    t = np.linspace(low, high, finer * (GRID_POINTS - 1) + 1)
+    t = np.linspace(-1.0, 1.0, finer * (GRID_POINTS - 1) + 1)
     values = np.asarray(ell.loss(t), dtype=np.float64)
     coarse = np.abs(np.diff(values[::finer], n=2)) / (finer * (t[1] - t[0]))
     fine = np.zeros_like(t)
@@ -325,7 +306,7 @@ def _slope_at_zero(ell: Surrogate, error: float) -> Point:
 
 def _verdict(
     ell: Surrogate,
-    scores: str,
+    scores: Scores,
     met: bool,
     straight: bool,
     ratio: float | None,
@@ -355,7 +336,7 @@ def _verdict(
 
 def _log_odds(ell: Surrogate, met: bool, named: bool, log_loss: float, n_classes: int | None) -> Verdict:
     """Return the verdict on log-odds: two classes have one free score; with more, one α is right in every column."""
-    scores = "log_odds"
+    scores: Scores = "log_odds"
     if named and ell.log_odds_alpha is not None and ell.log_odds_alpha == vars(ell)["alpha"]:
         beside = " and the log-loss" if log_loss else ""
         return Verdict(
@@ -371,7 +352,7 @@ def _log_odds(ell: Surrogate, met: bool, named: bool, log_loss: float, n_classes
     return Verdict(scores, False, f"with three classes or more; {right} are", found)
 
 
-def _both_terms(ell: Surrogate, scores: str, named: bool, log_loss: float, n_classes: int | None) -> Verdict:
+def _both_terms(ell: Surrogate, scores: Scores, named: bool, log_loss: float, n_classes: int | None) -> Verdict:
     """Return the verdict on softmax or sigmoid scores with the log-loss."""
     if n_classes == 2:
         if scores == "softmax" and ell.smooth and ell.convex and ell.non_increasing:
@@ -392,7 +373,7 @@ def _unbounded(ell: Surrogate, met: bool, straight: bool, named: bool) -> Verdic
     if straight and isinstance(ell, CustomSurrogate):
         return Verdict(scores, False, "a straight line has no least risk")
     if met:
-        limit = "" if named else ", as far as the minimiser's differences stay in the interval"
+        limit = "" if named else ", as far as the minimiser's differences stay in [-1, 1]"
         return Verdict(scores, True, f"by the condition{limit}")
     if named and not ell.smooth:
         found = risk_minimiser(ell, likelihoods(*KINKED))
@@ -404,14 +385,12 @@ def _unbounded(ell: Surrogate, met: bool, straight: bool, named: bool) -> Verdic
 def _within_unit(ell: Surrogate, scores: str, ratio: float | None, named: bool) -> Verdict:
     """Return the verdict on [0, 1], and on the sigmoid and softmax of two classes, which come arbitrarily close."""
     low = high = None
-    if named and hasattr(ell, "alpha"):
-        others = {key: value for key, value in vars(ell).items() if key != "alpha"}
-        widest = math.inf if ratio is None else ratio
-        low, high = smallest_alpha(ell.name, widest, **others), largest_alpha(ell.name, widest, **others)
     proved = named and ell.name in PROVED
-    if proved and low is not None and high is not None and low <= vars(ell)["alpha"] <= high and not math.isinf(low):
-        for_which = "for every distribution" if ratio is None else f"for ratios within a factor of {ratio:g}"
-        return Verdict(scores, True, f"{for_which}: [0, 1] holds the unbounded minimiser", None, low, high)
+    if proved:
+        low, high = PROVED[ell.name](math.inf if ratio is None else math.log(ratio))
+        if low <= vars(ell)["alpha"] <= high and not math.isinf(low):
+            for_which = "for every distribution" if ratio is None else f"for ratios within a factor of {ratio:g}"
+            return Verdict(scores, True, f"{for_which}: [0, 1] holds the unbounded minimiser", None, low, high)
     found = _counterexample(ell, ratio)
     if found is not None or proved:
         return Verdict(scores, False, "the minimiser ties points at the ends of [0, 1]", found, low, high)
@@ -440,7 +419,7 @@ def _usable(ell: Surrogate) -> bool:
     return bool(ell.convex or (np.diff(slope) >= -1e-9 * np.abs(slope).max()).all())
 
 
-def _of_three_classes(ell: Surrogate, scores: str, log_loss: float = 0.0) -> RiskMinimiser | None:
+def _of_three_classes(ell: Surrogate, scores: Scores, log_loss: float = 0.0) -> RiskMinimiser | None:
     """Return the random problem of five points whose minimiser loses most; only solved ones count."""
     found = []
     for seed in range(8) if ell.smooth and _usable(ell) else ():

@@ -12,7 +12,7 @@ from mauc._estimators import encode_classes
 from mauc._typing import Floats
 from mauc.theory._checks import check_class_counts
 
-__all__ = ["Imbalance", "chi", "imbalance", "xi"]
+__all__ = ["Imbalance", "imbalance"]
 
 
 def xi(class_counts: Floats) -> float:

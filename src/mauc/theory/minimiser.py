@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,20 +15,13 @@ from scipy.special import log_softmax
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_not_negative, invalid
 from mauc.activations import activate, pull_back
-from mauc.surrogates import SURROGATES, Surrogate, get_surrogate, has_alpha
+from mauc.surrogates import Surrogate, get_surrogate
 
-__all__ = [
-    "RiskMinimiser",
-    "check_log_loss",
-    "check_ratio",
-    "largest_alpha",
-    "likelihoods",
-    "risk_minimiser",
-    "smallest_alpha",
-]
+__all__ = ["RiskMinimiser", "largest_alpha", "likelihoods", "risk_minimiser", "smallest_alpha"]
 
 INF = math.inf
-SCORES = ("unbounded", "unit", "softmax", "sigmoid", "log_odds")
+Scores = Literal["unbounded", "unit", "softmax", "sigmoid", "log_odds"]
+SCORES = get_args(Scores)
 OF_LOGITS = ("softmax", "sigmoid", "log_odds")
 """Scores that are made of logits, so that a log-loss is defined."""
 # Scores closer than this part of their column's spread count as ties: the programmes are solved to about 1e-8 of it.
@@ -38,6 +31,7 @@ SOLVED = 1e-6
 
 # The smallest and the largest α for which [0, 1] holds the minimiser of every problem whose ratios are within a factor
 # e^L; docs/theory.md proves that no other α does. For L → ∞ the squared loss has α <= ½.
+ProvedSurrogate = Literal["exponential", "logistic", "squared"]
 PROVED: dict[str, Callable[[float], tuple[float, float]]] = {
     "exponential": lambda log_ratio: (0.5 * log_ratio, INF),
     "logistic": lambda log_ratio: (log_ratio, INF),
@@ -112,19 +106,21 @@ def likelihoods(ratios: ArrayLike, weights: ArrayLike | None = None) -> Floats:
 def risk_minimiser(
     surrogate: Any,
     likelihoods: ArrayLike,
-    scores: str = "unbounded",
+    scores: Scores = "unbounded",
     *,
     log_loss: float = 0.0,
     alpha: float | None = None,
     **options: float,
 ) -> RiskMinimiser:
-    r"""Find the scores that minimise the ovo risk of ℓ where x takes n values of known probability in each class.
+    r"""Find the scores that minimise the ovo risk of ℓ, if x takes n values whose probability in each class is known.
 
     .. math:: \sum_i \sum_{j \ne i} \frac{1}{C (C - 1)} \sum_{x, x'} g_i(x)\, g_j(x')\, \ell(f_i(x) - f_i(x'))
 
-    is convex in f where ℓ is, and so are the sets that f comes from, so a local minimum is the global one. The columns
-    are independent problems unless they must sum to 1. ``log_loss`` = λ adds :math:`\lambda\, \frac 1 C \sum_i \sum_x
-    g_i(x) [-\log \operatorname{softmax}(z(x))_i]`, the log-loss of balanced classes.
+    If ℓ is convex, this risk is convex in f. The scores f come from a convex set, so a local minimum is the global one.
+    The columns are independent problems unless each row must sum to 1.
+
+    ``log_loss`` = λ adds :math:`\lambda\, \frac 1 C \sum_i \sum_x g_i(x) [-\log \operatorname{softmax}(z(x))_i]`,
+    the log-loss of balanced classes.
 
     Parameters
     ----------
@@ -166,7 +162,7 @@ def risk_minimiser(
     g = g / g.sum(axis=0)
     ell = get_surrogate(surrogate, alpha=alpha, **options)
     others = (g.sum(axis=1, keepdims=True) - g) / (g.shape[1] - 1)
-    check_log_loss(log_loss, scores)
+    check_log_loss_scores(log_loss, scores)
     if scores == "softmax":
         f = _on_the_simplex(ell, g, others, log_loss)
         if log_loss > 0 and not _excess(ell, f, g, others, scores, log_loss) < SOLVED:
@@ -180,7 +176,7 @@ def risk_minimiser(
     return RiskMinimiser(g, f, _mauc(f, g, others), best, _excess(ell, f, g, others, scores, log_loss))
 
 
-def check_log_loss(log_loss: Any, scores: str) -> float:
+def check_log_loss_scores(log_loss: Any, scores: str) -> float:
     """Return the weight of a log-loss, which needs scores that are made of logits."""
     if check_not_negative("log_loss", log_loss) > 0 and scores not in OF_LOGITS:
         advice = f"use scores of {', '.join(OF_LOGITS)}"
@@ -316,38 +312,28 @@ def _on_the_simplex(ell: Surrogate, g: Floats, others: Floats, log_loss: float) 
     return np.asarray(found.x).reshape(n, n_classes)
 
 
-def smallest_alpha(surrogate: str, ratio: ArrayLike, **options: float) -> float:
-    r"""Return the smallest α for which [0, 1] holds the minimiser of the unbounded risk.
+def smallest_alpha(surrogate: ProvedSurrogate, ratio: float) -> float:
+    r"""Return the smallest α for which [0, 1] holds the minimiser of the unbounded risk, for all distributions.
 
     With a smaller α, points whose likelihood ratios differ are tied at 0 or at 1. α must not exceed
     :func:`largest_alpha` either: the minimiser of the exponential and of the logistic loss shrinks with α, that of the
-    squared loss and of the hinges, whose margin is α, grows with it.
+    squared loss, whose margin is α, grows with it.
 
-    ========================  ==========================  ================================================
-    surrogate                 smallest α                  largest α
-    ========================  ==========================  ================================================
-    exponential               ½ log(ratio)                ∞
-    logistic                  log(ratio)                  ∞
-    squared                   0 (any above it)            ½ / tanh(¼ log(ratio)), hence ½ for every ratio
-    q_hinge and others        by bisection                by bisection
-    hinge                     ∞: none                     0: none
-    ========================  ==========================  ================================================
+    ===========  ==============  ==============================================
+    surrogate    smallest α      largest α
+    ===========  ==============  ==============================================
+    exponential  ½ log(ratio)    ∞
+    logistic     log(ratio)      ∞
+    squared      0 (any above)   ½ / tanh(¼ log(ratio)), hence ½ for every ratio
+    ===========  ==============  ==============================================
 
     Parameters
     ----------
-    surrogate : str
-        A name of :class:`mauc.SurrogateRisk` that has an α.
-    ratio : float or (n,) array
-        Largest by smallest likelihood ratio :math:`g_i / \operatorname{mean}_{j \ne i} g_j` of the distribution, up to
-        infinity; or the ratios of n equally likely points, for that one distribution.
-    **options
-        Other parameters of the surrogate.
-
-    Returns
-    -------
-    float
-        For a number and the first three surrogates, exact over all distributions with such ratios. For a number and
-        the others it is that of nine ratios in geometric progression with equal P(x): some distributions need more.
+    surrogate : {"exponential", "logistic", "squared"}
+        No α is right for the hinge. For other surrogates none is proved: for one distribution, compare the ``spread``
+        of :func:`risk_minimiser` with 1.
+    ratio : float
+        Largest by smallest likelihood ratio :math:`g_i / \operatorname{mean}_{j \ne i} g_j`, up to infinity.
 
     Examples
     --------
@@ -356,14 +342,12 @@ def smallest_alpha(surrogate: str, ratio: ArrayLike, **options: float) -> float:
     2.996
     >>> theory.smallest_alpha("squared", 1e6), round(theory.largest_alpha("squared", 1e6), 4)
     (0.0, 0.501)
-    >>> theory.smallest_alpha("hinge", 2)
-    inf
     """
-    return _alpha_range(surrogate, ratio, options)[0]
+    return _alpha_range(surrogate, ratio)[0]
 
 
-def largest_alpha(surrogate: str, ratio: ArrayLike, **options: float) -> float:
-    """Return the largest α for which [0, 1] holds the minimiser of the unbounded risk.
+def largest_alpha(surrogate: ProvedSurrogate, ratio: float) -> float:
+    """Return the largest α for which [0, 1] holds the minimiser of the unbounded risk, for all distributions.
 
     Parameters and table are those of :func:`smallest_alpha`.
 
@@ -373,7 +357,11 @@ def largest_alpha(surrogate: str, ratio: ArrayLike, **options: float) -> float:
     >>> theory.largest_alpha("squared", float("inf"))
     0.5
     """
-    return _alpha_range(surrogate, ratio, options)[1]
+    return _alpha_range(surrogate, ratio)[1]
+
+
+def _alpha_range(surrogate: str, ratio: float) -> tuple[float, float]:
+    return PROVED[check_choice("surrogate", surrogate, tuple(PROVED))](math.log(check_ratio(ratio)))
 
 
 def check_ratio(ratio: Any) -> float:
@@ -382,49 +370,3 @@ def check_ratio(ratio: Any) -> float:
     if not value >= 1:
         raise invalid("ratio", "must be at least 1", repr(ratio), "pass the largest likelihood ratio by the smallest")
     return value
-
-
-def _alpha_range(surrogate: Any, ratio: ArrayLike, options: dict[str, float]) -> tuple[float, float]:
-    kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
-    if not has_alpha(surrogate):
-        advice = "ask consistency_report(..., scores='unit')"
-        raise invalid("surrogate", "must have an alpha", repr(surrogate), advice)
-    if np.ndim(ratio) == 0:
-        log_ratio = math.log(check_ratio(ratio))
-        if surrogate in PROVED:
-            return PROVED[surrogate](log_ratio)
-        if math.isinf(log_ratio):
-            return (INF, 0.0)
-        ratio = np.exp(np.linspace(-0.5, 0.5, 9) * log_ratio)
-    both = likelihoods(ratio)
-    if not kind.smooth:
-        return (INF, 0.0)
-
-    def spread(log_alpha: float) -> float:
-        ell = get_surrogate(surrogate, alpha=math.exp(log_alpha), **options)
-        return float(np.ptp(_column_minimiser(ell, both[:, 0], both[:, 1], None)))
-
-    if spread(0.5) < spread(0.0):
-        return (_alpha_of_spread_one(spread, falling=True), INF)
-    return (0.0, _alpha_of_spread_one(spread, falling=False))
-
-
-def _alpha_of_spread_one(spread: Callable[[float], float], *, falling: bool, reach: float = 8.0) -> float:
-    """Find the α at which the spread, monotone in α, is 1: bisect log α, outwards from 0 up to ±8."""
-
-    def enough(log_alpha: float) -> bool:
-        return (spread(log_alpha) <= 1.0) == falling
-
-    below = above = 0.0
-    while not enough(above):
-        below, above = above, above + 1.0
-        if above > reach:
-            return INF
-    while enough(below):
-        below, above = below - 1.0, below
-        if below < -reach:
-            return 0.0
-    while above - below > 1e-9:
-        middle = 0.5 * (below + above)
-        below, above = (below, middle) if enough(middle) else (middle, above)
-    return math.exp(above if falling else below)

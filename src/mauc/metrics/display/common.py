@@ -1,14 +1,13 @@
-"""Helpers of all displays: matplotlib on demand, scores of estimators, short labels."""
+"""The base of all displays: matplotlib on demand, scores of estimators, short labels."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc._kernels.auc import auc_matrix
-from mauc._typing import Floats
-from mauc._validation import ScoredClasses, check_scored_classes, invalid, scores_of
-from mauc.partition import ClassPartition
+from mauc._validation import invalid, scores_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,18 +26,6 @@ def import_pyplot(caller: str) -> Any:
     return plt
 
 
-def new_axes(plt: Any, ax: "Axes | None", figsize: tuple[float, float]) -> tuple[Any, Any]:
-    """Return the axes passed, or those of a new figure, and their figure, laid out with room for the labels.
-
-    Unlike "constrained", the layout "compressed" does not clip the labels of axes with square cells.
-    """
-    if ax is None:
-        _, ax = plt.subplots(figsize=figsize, layout="compressed")
-    elif isinstance(ax.figure, plt.Figure) and ax.figure.get_layout_engine() is None:
-        ax.figure.set_layout_engine("compressed")
-    return ax, ax.figure
-
-
 def artist_style(artist: Any, default: dict[str, Any], given: dict[str, Any] | None) -> dict[str, Any]:
     """Return the keywords of an artist: the given ones, under any alias, override the default ones."""
     from matplotlib.cbook import normalize_kwargs
@@ -46,18 +33,53 @@ def artist_style(artist: Any, default: dict[str, Any], given: dict[str, Any] | N
     return normalize_kwargs(default, artist) | normalize_kwargs(given or {}, artist)
 
 
-def matrix_and_sizes(
-    y_true: ArrayLike, y_score: ArrayLike, labels: ArrayLike | None, sample_weight: ArrayLike | None
-) -> tuple[Floats, ScoredClasses, NDArray[Any]]:
-    """Return the ``(C, C)`` AUCs, the checked input, and the ``(C,)`` sizes of the classes, weighted if samples are."""
-    scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
-    if partition.present.sum() < 2:
-        came = f"only the class {scored.labels[partition.present][0]}"
-        advice = "multiclass AUC compares classes; check the split"
-        raise invalid("y_true", "must hold two classes or more", came, advice)
-    sizes = partition.counts if sample_weight is None else partition.weights
-    return auc_matrix(partition.problem(scored.scores, normalised=False)), scored, sizes
+class Display:
+    """A picture with the constructors of scikit-learn's displays; subclasses define ``from_predictions``."""
+
+    ax_: Any
+    figure_: Any
+
+    @classmethod
+    def from_predictions(cls, y_true: ArrayLike, y_score: Any, **options: Any) -> Self:
+        """Draw scores; subclasses implement it."""
+        raise NotImplementedError(f"{cls.__name__} must define from_predictions")
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, labels: ArrayLike | None = None, **options: Any
+    ) -> Self:
+        """Draw the scores of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier, or pipeline that ends in one
+            Scored by ``predict_proba``, else by ``decision_function``.
+        X : (N, d) array, sparse matrix or table
+        y : (N,) array of classes
+        labels : (C,) array, optional
+            The class of each column of the scores. Default: ``estimator.classes_``.
+        **options
+            Other parameters of :meth:`from_predictions` and :meth:`plot`.
+
+        Returns
+        -------
+        The display.
+        """
+        import_pyplot(f"{cls.__name__}.from_estimator")
+        y_score, classes = response(estimator, X)
+        return cls.from_predictions(y, y_score, labels=classes if labels is None else labels, **options)
+
+    def _new_axes(self, plt: Any, ax: Axes | None, figsize: tuple[float, float]) -> Any:
+        """Return the axes passed, or those of a new figure, laid out with room for the labels.
+
+        Unlike "constrained", the layout "compressed" does not clip the labels of axes with square cells.
+        """
+        if ax is None:
+            _, ax = plt.subplots(figsize=figsize, layout="compressed")
+        elif isinstance(ax.figure, plt.Figure) and ax.figure.get_layout_engine() is None:
+            ax.figure.set_layout_engine("compressed")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
 
 
 def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:

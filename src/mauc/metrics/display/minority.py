@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 
-from mauc._typing import Floats
-from mauc._validation import ScoredClasses, check_whole, invalid
-from mauc.metrics.display.common import (
-    COLORS,
-    artist_style,
-    import_pyplot,
-    matrix_and_sizes,
-    new_axes,
-    response,
-    shorten,
-    size_text,
-)
-from mauc.metrics.inference import mauc_interval
-from mauc.metrics.uncertainty import Interval
+from mauc._validation import check_real, check_scored_classes, check_whole, invalid
+from mauc.metrics.display.common import COLORS, Display, artist_style, import_pyplot, response, shorten, size_text
+from mauc.metrics.inference import score_and_influence
+from mauc.metrics.scores import present_pairs
+from mauc.metrics.uncertainty import Interval, Sample, interval
+from mauc.partition import ClassPartition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,15 +24,15 @@ __all__ = ["MinorityPairsDisplay"]
 MARKERS = "oDs^vPXd<>hp"
 
 
-class MinorityPairsDisplay:
+class MinorityPairsDisplay(Display):
     r"""AUC of the k rarest pairs of classes with its interval, for one model or several.
 
     The AUC of the unordered pair of classes i and j is the mean of its two directions,
 
     .. math:: \tfrac12 (\mathrm{AUC}_{i|j} + \mathrm{AUC}_{j|i}).
 
-    The rarest pairs are those with the smallest :math:`n_i n_j`, in ``y_true`` or in ``class_counts``. Ties keep the
-    order of the classes; classes without samples form no pair.
+    The rarest pairs are those with the smallest :math:`n_i n_j` in ``y_true``. Ties keep the order of the classes;
+    classes without samples form no pair.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to make one. All parameters are stored as attributes.
 
@@ -57,6 +47,7 @@ class MinorityPairsDisplay:
         Name of each model.
     low, high : arrays like ``auc``, optional
         Ends of the interval of each AUC.
+
     Attributes
     ----------
     points_ : list of matplotlib Line2D, one per model
@@ -124,7 +115,7 @@ class MinorityPairsDisplay:
         pairs = [self._pair_text(row) for row in range(k)]
         width = 4.6 + 0.07 * max(map(len, pairs)) + (0.5 + 0.08 * max(map(len, names)) if n_models > 1 else 0.0)
         height = float(np.clip(1.4 + k * max(0.36, 0.12 + 0.1 * n_models), max(2.4, 0.8 + 0.22 * n_models), 14.0))
-        self.ax_, self.figure_ = axes, _ = new_axes(plt, ax, (width, height))
+        axes = self._new_axes(plt, ax, (width, height))
 
         rows = np.arange(k)
         for row in rows[::2]:
@@ -178,14 +169,9 @@ class MinorityPairsDisplay:
         X: Any,
         y: ArrayLike,
         *,
-        k: int = 5,
-        level: float | None = 0.95,
-        class_counts: ArrayLike | None = None,
         name: str | None = None,
         labels: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        ax: Axes | None = None,
-        **plot_kw: Any,
+        **options: Any,
     ) -> Self:
         """Draw the rarest pairs of one fitted classifier or several.
 
@@ -199,8 +185,8 @@ class MinorityPairsDisplay:
             Name of a single classifier. Default: that of its type.
         labels : (C,) array, optional
             The class of each column of the scores. Default: ``estimator.classes_``.
-        k, level, class_counts, sample_weight, ax, **plot_kw
-            As in :meth:`from_predictions`.
+        **options
+            Other parameters of :meth:`from_predictions` and :meth:`plot`.
 
         Returns
         -------
@@ -215,9 +201,7 @@ class MinorityPairsDisplay:
                 if not np.array_equal(classes, labels):
                     advice = "fit all of them on the same classes, or compare their scores by from_predictions"
                     raise invalid("estimator", "must hold models of the same classes", f"others in {key!r}", advice)
-        y_score = {key: scores for key, (scores, _) in responses.items()}
-        plot_kw |= {"k": k, "level": level, "class_counts": class_counts}
-        return cls.from_predictions(y, y_score, labels=labels, sample_weight=sample_weight, ax=ax, **plot_kw)
+        return cls.from_predictions(y, {key: each for key, (each, _) in responses.items()}, labels=labels, **options)
 
     @classmethod
     def from_predictions(
@@ -227,7 +211,6 @@ class MinorityPairsDisplay:
         *,
         k: int = 5,
         level: float | None = 0.95,
-        class_counts: ArrayLike | None = None,
         name: str | None = None,
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -246,8 +229,6 @@ class MinorityPairsDisplay:
         level : float, default=0.95
             Confidence level of the intervals, those of :func:`mauc.mauc_interval` for the samples of the two classes.
             None: no intervals.
-        class_counts : (C,) array, optional
-            Sizes of the classes in the whole set, by which pairs are ordered. Default: those of ``y_true``.
         name : str, optional
             Name of a single model.
         ax, **plot_kw
@@ -259,23 +240,22 @@ class MinorityPairsDisplay:
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
         check_whole("k", k, least=1, advice="pass how many pairs to show")
-        auc, ends = [], []
+        level = None if level is None else check_real("level", level, low=0, high=1)
+        at = 0.95 if level is None else level
+        found = []
         models = _models("y_score", y_score, name, "")
         for key, scores in models.items():
             try:
-                matrix, scored, sizes = matrix_and_sizes(y_true, scores, labels, sample_weight)
+                scored = check_scored_classes(y_true, scores, labels, sample_weight)
+                partition, _ = present_pairs(scored)
             except ValueError as error:
                 raise ValueError(f"model {key!r}: {error}" if len(models) > 1 else str(error)) from None
-            whole = sizes if class_counts is None else _check_class_counts(class_counts, len(sizes))
-            pairs = _rarest_pairs(whole, sizes > 0, k)
-            i, j = pairs.T
-            auc.append((matrix[i, j] + matrix[j, i]) / 2)
-            if level is not None:
-                found = _pair_intervals(scored, pairs, level)
-                ends.append([(interval.low, interval.high) for interval in found])
-        low, high = np.moveaxis(np.array(ends), 2, 0) if ends else (None, None)
+            pairs = _rarest_pairs(partition.sizes, k)
+            found.append([_pair_interval(partition, scored.scores, int(i), int(j), at) for i, j in pairs])
+        auc, low, high = np.array([[(each.score, each.low, each.high) for each in some] for some in found]).T
+        ends = {} if level is None else {"low": low.T, "high": high.T}
         names = None if list(models) == [""] else list(models)
-        display = cls(np.array(auc), scored.labels[pairs], sizes[pairs], name=names, low=low, high=high)
+        display = cls(auc.T, scored.labels[pairs], partition.sizes[pairs], name=names, **ends)
         return display.plot(ax=ax, **plot_kw)
 
 
@@ -295,32 +275,17 @@ def _names(name: str | Sequence[str] | None) -> list[str]:
     return [] if name is None else [name] if isinstance(name, str) else list(name)
 
 
-def _check_class_counts(class_counts: ArrayLike, n_classes: int) -> Floats:
-    counts = np.asarray(class_counts)
-    numbers = counts.dtype.kind in "iuf" and counts.shape == (n_classes,)
-    if not numbers or not np.isfinite(counts).all() or counts.min() < 0:
-        requirement = f"must hold {n_classes} numbers of at least 0, one per column of the scores"
-        raise invalid("class_counts", requirement, repr(class_counts), "pass the size of each class in the whole set")
-    return counts.astype(np.float64)
-
-
-def _rarest_pairs(sizes: NDArray[Any], present: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
+def _rarest_pairs(sizes: NDArray[Any], k: int) -> NDArray[np.intp]:
     """Return the classes i < j of the ``k`` pairs with the smallest ``n_i n_j``, ``(k, 2)``."""
-    known = np.flatnonzero(present)
+    known = np.flatnonzero(sizes)
     i, j = (known[side] for side in np.triu_indices(len(known), 1))
     rarest = np.argsort(sizes[i].astype(np.float64) * sizes[j], kind="stable")[:k]
     return np.column_stack([i[rarest], j[rarest]])
 
 
-def _pair_intervals(scored: ScoredClasses, pairs: NDArray[np.intp], level: float) -> list[Interval]:
-    """Return the interval of the AUC of each pair, from the samples of its two classes."""
-    found = []
-    for pair in pairs:
-        rows = np.isin(scored.codes, pair)
-        some = None if scored.sample_weight is None else scored.sample_weight[rows]
-        is_second = (scored.codes[rows] == pair[1]).astype(np.int64)
-        with warnings.catch_warnings():
-            # No warning of single samples: the picture shows the sizes.
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
-            found.append(mauc_interval(is_second, scored.scores[rows][:, pair], level=level, sample_weight=some))
-    return found
+def _pair_interval(partition: ClassPartition, scores: NDArray[np.floating], i: int, j: int, level: float) -> Interval:
+    """Return the AUC of a pair with its interval, from the samples of its two classes."""
+    rows, two = partition.between(i, j)
+    v = two.pair_weights("ovo")
+    # No warning of single samples: the picture shows the sizes.
+    return interval(Sample.of(two, v), *score_and_influence(two, scores[rows][:, [i, j]], v), level)

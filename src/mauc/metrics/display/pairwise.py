@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._kernels.auc import auc_matrix
 from mauc._typing import Floats
-from mauc.metrics.display.common import (
-    artist_style,
-    import_pyplot,
-    matrix_and_sizes,
-    new_axes,
-    response,
-    shorten,
-    size_text,
-)
+from mauc._validation import check_scored_classes
+from mauc.metrics.display.common import Display, artist_style, import_pyplot, shorten, size_text
+from mauc.metrics.scores import present_pairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +26,7 @@ RAMP = ("#f3f5f1", "#f5dfa8", "#ee9d5a", "#c9434f", "#6b1d5e", "#2b0b3a")
 NEAR_ONE = 0.95  # AUCs from here on are written with three decimals
 
 
-class PairwiseAUCDisplay:
+class PairwiseAUCDisplay(Display):
     r"""Heat map of the AUC of every ordered pair of classes, the most frequent class first.
 
     Row i, column j shows how well column i of the scores ranks class i above class j, see :func:`mauc.pairwise_auc`:
@@ -131,7 +126,7 @@ class PairwiseAUCDisplay:
         plt = import_pyplot(f"{type(self).__name__}.plot")
         n = len(self.matrix)
         side = float(np.clip(2.4 + 0.5 * n, 4.4, 7.4))
-        self.ax_, self.figure_ = axes, figure = new_axes(plt, ax, (side + 1.2, side))
+        axes = self._new_axes(plt, ax, (side + 1.2, side))
 
         sizes = np.zeros(n) if self.counts is None else self.counts.astype(np.float64)
         self.order_ = np.argsort(-sizes, kind="stable")
@@ -152,7 +147,7 @@ class PairwiseAUCDisplay:
             axes.tick_params(which="minor", length=0)
 
         # Estimate the space in points for the axes with their labels: matplotlib computes it only when it draws.
-        width, height = 1.29 * axes.get_window_extent().size / figure.dpi * 72
+        width, height = 1.29 * axes.get_window_extent().size / self.figure_.dpi * 72
         font_scale = float(np.clip(min(width, height) / 280, 0.5, 1.0))
         ticks = np.arange(0, n, next(s for s in (1, 2, 5, *range(10, n + 10, 10)) if n / s <= MOST_TICKS))
         fontsize = float(np.clip(0.5 * min(width, height) / len(ticks), 5, 10 * font_scale))
@@ -191,7 +186,7 @@ class PairwiseAUCDisplay:
                 color = _readable_on(self.im_.cmap(self.im_.norm(shown[i, j])))
                 self.text_[i, j] = axes.text(j, i, value, **artist_style(plt.Text, common | {"color": color}, text_kw))
         if colorbar:
-            bar = figure.colorbar(self.im_, ax=axes)
+            bar = self.figure_.colorbar(self.im_, ax=axes)
             bar.set_label(r"$\mathrm{AUC}_{\,i\,|\,j}$" + note, fontsize=10 * font_scale)
             bar.ax.tick_params(labelsize=9 * font_scale)
         return self
@@ -205,41 +200,6 @@ class PairwiseAUCDisplay:
         of_one_row = (single[:, None] | single) & ~np.isnan(shown)
         kinds = [words for cells, words in ((perfect, "1.000"), (of_one_row & ~perfect, "one row")) if cells.any()]
         return ~(perfect | of_one_row), f", blank: {' or '.join(kinds)}" if kinds else ""
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        labels: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        display_labels: ArrayLike | None = None,
-        ax: Axes | None = None,
-        **plot_kw: Any,
-    ) -> Self:
-        """Draw the matrix of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : fitted classifier, or pipeline that ends in one
-            Scored by ``predict_proba``, else by ``decision_function``.
-        X : (N, d) array, sparse matrix or table
-        y : (N,) array of classes
-        labels : (C,) array, optional
-            The class of each column of the scores. Default: ``estimator.classes_``.
-        sample_weight, display_labels, ax, **plot_kw
-            As in :meth:`from_predictions`.
-
-        Returns
-        -------
-        PairwiseAUCDisplay
-        """
-        import_pyplot(f"{cls.__name__}.from_estimator")
-        y_score, classes = response(estimator, X)
-        plot_kw |= {"sample_weight": sample_weight, "display_labels": display_labels, "ax": ax}
-        return cls.from_predictions(y, y_score, labels=classes if labels is None else labels, **plot_kw)
 
     @classmethod
     def from_predictions(
@@ -271,9 +231,11 @@ class PairwiseAUCDisplay:
         PairwiseAUCDisplay
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
-        matrix, scored, sizes = matrix_and_sizes(y_true, y_score, labels, sample_weight)
-        display = cls(matrix, display_labels=scored.labels if display_labels is None else display_labels, counts=sizes)
-        return display.plot(ax=ax, **plot_kw)
+        scored = check_scored_classes(y_true, y_score, labels, sample_weight)
+        partition, _ = present_pairs(scored)
+        matrix = auc_matrix(partition.problem(scored.scores, normalised=False))
+        names = scored.labels if display_labels is None else display_labels
+        return cls(matrix, display_labels=names, counts=partition.sizes).plot(ax=ax, **plot_kw)
 
 
 def _report_colours() -> Colormap:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from mauc._typing import Floats
+from mauc._typing import Floats, PairName
 from mauc._validation import check_choice, check_real, invalid
 from mauc.metrics.curves import ROCCurve, average_of, band, curves_of, lowest_auc, simultaneous_quantile, thinned
-from mauc.metrics.display.common import COLORS, artist_style, import_pyplot, new_axes, response, shorten
+from mauc.metrics.display.common import COLORS, Display, artist_style, import_pyplot, response, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ __all__ = ["MulticlassROCDisplay"]
 GRID = np.linspace(0.0, 1.0, 201)
 
 
-class MulticlassROCDisplay:
+class MulticlassROCDisplay(Display):
     r"""ROC curves of the classes, one-vs-rest, or of pairs of classes, with their average.
 
     The curve of class i shows how column i of the scores ranks its samples above those of the other classes. With
@@ -87,7 +87,7 @@ class MulticlassROCDisplay:
         self,
         *,
         ax: Axes | None = None,
-        bands: str | None = "auto",
+        bands: Literal["auto", "pointwise", "simultaneous"] | None = "auto",
         plot_average: bool = True,
         plot_points: bool = True,
         plot_chance_level: bool = True,
@@ -120,7 +120,7 @@ class MulticlassROCDisplay:
             check_choice("bands", bands, ("auto", "pointwise", "simultaneous"))
         if bands == "auto":
             bands = "pointwise" if len(self.curves) <= 4 else None
-        self.ax_, self.figure_ = axes, _ = new_axes(plt, ax, (8.2, 5.4))
+        axes = self._new_axes(plt, ax, (8.2, 5.4))
         ink = plt.rcParams["text.color"]
         self.lines_, self.bands_, self.points_ = [], [], []
         for k, curve in enumerate(self.curves):
@@ -185,7 +185,7 @@ class MulticlassROCDisplay:
         *,
         classes: ArrayLike | None = None,
         between: Sequence[tuple[Any, Any]] | None = None,
-        pairs: str = "ovo",
+        pairs: PairName = "ovo",
         y_pred: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -199,7 +199,7 @@ class MulticlassROCDisplay:
         Parameters
         ----------
         y_true, y_score, labels, sample_weight
-            As in :func:`mauc.pairwise_auc`.
+            As in :func:`mauc.pairwise_auc`. Classes without samples have no curve.
         classes : array of classes, optional
             Classes whose curves to draw. Default: all, or the eight with the lowest AUC.
         between : sequence of pairs of classes, optional
@@ -238,9 +238,7 @@ class MulticlassROCDisplay:
         return cls(curves, average=average, level=level, left_out=left_out).plot(ax=ax, **plot_kw)
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, labels: ArrayLike | None = None, **options: Any
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, **options: Any) -> Self:
         """Draw the curves of a fitted classifier, with the operating points of its ``predict``.
 
         Parameters
@@ -249,19 +247,18 @@ class MulticlassROCDisplay:
             Scored by ``predict_proba``, else by ``decision_function``.
         X : (N, d) array, sparse matrix or table
         y : (N,) array of classes
-        labels : (C,) array, optional
-            The class of each column of the scores. Default: ``estimator.classes_``.
         **options
-            Other parameters of :meth:`from_predictions` and :meth:`plot`; ``y_pred=None`` draws no operating points.
+            Parameters of :meth:`from_predictions` and :meth:`plot`. ``labels`` is ``estimator.classes_`` by default.
+            ``y_pred=None`` draws no operating points.
 
         Returns
         -------
         MulticlassROCDisplay
         """
         import_pyplot(f"{cls.__name__}.from_estimator")
-        y_score, known = response(estimator, X)
-        y_pred = options.pop("y_pred") if "y_pred" in options else estimator.predict(X)
-        return cls.from_predictions(y, y_score, labels=known if labels is None else labels, y_pred=y_pred, **options)
+        if "y_pred" not in options and hasattr(estimator, "predict") and not isinstance(estimator, type):
+            options["y_pred"] = estimator.predict(X)
+        return super().from_estimator(estimator, X, y, **options)
 
     @classmethod
     def from_cv_results(
@@ -309,8 +306,8 @@ class MulticlassROCDisplay:
         for estimator, test in zip(cv_results["estimator"], cv_results["indices"]["test"], strict=True):
             scores, known = response(estimator, _safe_indexing(X, test))
             every = {"classes": known, **chosen}
-            folds.append(curves_of(np.asarray(y)[test], scores, labels=known, level=level, absent="ignore", **every))
-        names = [curve.name for curve in folds[0][0]]
+            folds.append(curves_of(np.asarray(y)[test], scores, labels=known, level=level, **every))
+        names = dict.fromkeys(curve.name for fold, *_ in folds for curve in fold)
         curves = [average_of([c for fold, *_ in folds for c in fold if c.name == name], name) for name in names]
         averages = [average for _, average, _ in folds if average is not None]
         average = average_of(averages, averages[0].name) if averages else None

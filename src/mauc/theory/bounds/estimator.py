@@ -49,7 +49,7 @@ def for_estimator(
     ----------
     estimator : MAUCClassifier, MAUCMLPClassifier, Pipeline that ends in one, or torch.nn.Module
         A module returns logits; :func:`network_norms` lists the layers it may have. Linear models get :func:`linear`,
-        rectified networks without convolutions :func:`dnn`, others :func:`cnn`.
+        networks :func:`cnn`, rectified networks without convolutions the smaller of :func:`dnn` and :func:`cnn`.
     X : (N, ...) array
         The training data.
     y : (N,) classes
@@ -173,18 +173,16 @@ def _network(network: Any, X: Any, codes: Ints, risk: SurrogateRisk, delta: floa
         "bound": constants.bound,
         "delta": delta,
     }
-    near: dict[str, Any] = {
-        "spectral_norms": norms.initial_spectral,
-        "distance": norms.distance,
-        "n_parameters": norms.n_parameters,
-    }
     value, counts = risk.value(codes, softmax(logits, axis=1)), np.bincount(codes)
-    if norms.frobenius is None:
-        return _noted(cnn(value, counts, **near, **shared))
-    with np.errstate(over="ignore"):
-        # If the product of many norms exceeds the largest float, the other term is smaller and is used.
-        gamma = min(float(np.prod(norms.frobenius)), 1e200)
-    return _noted(dnn(value, counts, gamma=gamma, depth=norms.depth, **near, **shared))
+    near: dict[str, Any] = {"spectral_norms": norms.initial_spectral, "distance": norms.distance}
+    near["n_parameters"] = norms.n_parameters
+    found = [cnn(value, counts, **near, **shared)]
+    if norms.frobenius is not None:
+        with np.errstate(over="ignore"):
+            # If the product of many norms exceeds the largest float, the other bound is smaller and is used.
+            gamma = min(float(np.prod(norms.frobenius)), 1e200)
+        found.append(dnn(value, counts, gamma=gamma, depth=norms.depth, **shared))
+    return _noted(min(found, key=lambda each: each.total))
 
 
 def _noted(found: Bound) -> Bound:

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
+from mauc.activations import Activation
 from mauc.surrogates import get_surrogate
-from mauc.theory._checks import check_class_counts, check_p
+from mauc.theory._checks import check_class_counts, check_p, check_product
+from mauc.theory.bounds.covering import chaining
 from mauc.theory.imbalance import xi
-from mauc.theory.rademacher import chaining
 
-__all__ = ["Bound", "SurrogateConstants", "abstract", "assemble", "cnn", "dnn", "linear", "surrogate_constants"]
+__all__ = ["Bound", "SurrogateConstants", "abstract", "cnn", "dnn", "linear", "surrogate_constants"]
 
 C1 = 4.0
 C2 = 5.0 * float(np.sqrt(2.0))
@@ -43,8 +44,6 @@ class Bound:
     """B, the largest loss of a pair: a bound that is not below it is vacuous."""
     inputs: dict[str, Any] = field(default_factory=dict)
     """The quantities that the terms were computed from."""
-    alternatives: dict[str, float] = field(default_factory=dict)
-    """Complexity terms; the bound uses the smallest."""
     note: str = ""
     """Conditions of the bound."""
 
@@ -149,7 +148,7 @@ def abstract(
     class_counts : (C,) array
         Number of training samples of each class.
     rademacher : float
-        Complexity of Definition 2 on the sample, :mod:`mauc.theory.rademacher`. ``docs/theory.md`` proves the bound
+        Complexity of Definition 2 on the sample, for example of :func:`chaining`. ``docs/theory.md`` proves the bound
         for scores whose columns share no weights. If they share weights, pass the sum of the columns' complexities.
     bound : float, default=1.0
         B: the loss of a pair is in [0, B].
@@ -181,7 +180,7 @@ def linear(
     lipschitz: float = 1.0,
     bound: float = 1.0,
     delta: float = 0.05,
-    activation: str = "identity",
+    activation: Activation = "identity",
 ) -> Bound:
     r"""Return the bound for linear models with :math:`\lVert W_i \rVert_p \le \gamma` (Theorem 7, sharpened).
 
@@ -225,8 +224,7 @@ def linear(
     C = len(n)
     stretches = {"identity": 1.0, "sigmoid": 0.25, "softmax": C / 2.0, "log_odds": 2.0 * C}
     stretch = stretches[check_choice("activation", activation, tuple(stretches))]
-    scale = check_not_negative("lipschitz", lipschitz) * check_not_negative("gamma", gamma)
-    scale *= check_not_negative("radius", radius)
+    scale = check_product(lipschitz=lipschitz, gamma=gamma, radius=radius)
     # Σ over ordered pairs of classes of 1 / √(smaller size).
     over_pairs = 2.0 * np.sum(np.arange(C - 1, -1, -1) / np.sqrt(np.sort(n)))
     rademacher = scale * np.sqrt(1.0 / (check_p(p) - 1.0)) * over_pairs
@@ -252,23 +250,19 @@ def dnn(
     lipschitz: float = 1.0,
     bound: float = 1.0,
     delta: float = 0.05,
-    spectral_norms: Sequence[float] | None = None,
-    distance: float | None = None,
-    n_parameters: int | None = None,
 ) -> Bound:
     r"""Return the bound for fully connected networks with softmax scores (Theorem 8, and ours in its place).
 
-    The smaller of two complexity terms, plus a concentration term with :math:`2 B / C` for the :math:`10 B / C` of
-    :func:`abstract`, as neither depends on the sample. For rectified networks of L layers whose Frobenius norms have a
-    product of at most γ,
+    For rectified networks of L layers whose Frobenius norms have a product of at most γ, the complexity term is
 
     .. math:: 2 \sqrt 2\, \varphi \gamma R_x \sqrt{\bigl(1 + \sqrt{2 L \log 2}\bigr)^2 + 1}\; \frac{\xi}{\sqrt N} ,
 
-    which does not depend on the widths; and, where ``spectral_norms``, ``distance`` and ``n_parameters`` are given, the
-    one of :func:`cnn`, which depends on the norms through their logarithm only.
+    which does not depend on the widths. It does not depend on the sample either, so the concentration term has
+    :math:`2 B / C` for the :math:`10 B / C` of :func:`abstract`. The bound of :func:`cnn` also holds for such
+    networks; it depends on the norms through their logarithm only. :func:`for_estimator` returns the smaller of both.
 
-    ``docs/theory.md`` proves both, by blocks of independent pairs, vector contraction and the depth lemma of Golowich,
-    Rakhlin and Shamir (2018). They are ours. Theorem 8 has the same ingredients and larger constants.
+    ``docs/theory.md`` proves it, by blocks of independent pairs, vector contraction and the depth lemma of Golowich,
+    Rakhlin and Shamir (2018). It is ours. Theorem 8 has the same ingredients and larger constants.
 
     Parameters
     ----------
@@ -282,8 +276,6 @@ def dnn(
         :math:`R_x`, largest 2-norm of a sample.
     lipschitz : float, default=1.0
         φ, Lipschitz constant of ℓ on [−1, 1].
-    spectral_norms, distance, n_parameters
-        As in :func:`cnn`; all three or none.
 
     Examples
     --------
@@ -298,29 +290,16 @@ def dnn(
     n = check_class_counts(class_counts)
     L = check_whole("depth", depth, least=1)
     depth_factor = np.sqrt((1.0 + np.sqrt(2.0 * L * np.log(2.0))) ** 2 + 1.0)
-    scale = check_not_negative("lipschitz", lipschitz) * check_not_negative("gamma", gamma)
-    scale *= check_not_negative("radius", radius)
-    terms = {"frobenius": float(2.0 * np.sqrt(2.0) * scale * depth_factor * xi(n) / np.sqrt(n.sum()))}
-    inputs: dict[str, Any] = {"gamma": gamma, "depth": depth, "radius": radius, "lipschitz": lipschitz}
-    given = {"spectral_norms": spectral_norms, "distance": distance, "n_parameters": n_parameters}
-    missing = [name for name, value in given.items() if value is None]
-    if missing and len(missing) < len(given):
-        others = " and ".join(name for name in given if name not in missing)
-        advice = "pass all three, or none for the Frobenius term alone"
-        raise invalid(missing[0], f"must be given with {others}", None, advice)
-    if spectral_norms is not None and distance is not None and n_parameters is not None:
-        terms["parameters"] = _near_initial(n, spectral_norms, distance, n_parameters, radius, lipschitz)
-        inputs.update(given)
+    scale = check_product(lipschitz=lipschitz, gamma=gamma, radius=radius)
     return assemble(
         "dnn bound",
         empirical_risk,
         n,
-        min(terms.values()),
+        2.0 * np.sqrt(2.0) * scale * depth_factor * xi(n) / np.sqrt(n.sum()),
         bound=bound,
         delta=delta,
         c2=C2_FIXED,
-        inputs=inputs,
-        alternatives=terms,
+        inputs={"gamma": gamma, "depth": depth, "radius": radius, "lipschitz": lipschitz},
         note=PROVED,
     )
 
@@ -339,16 +318,17 @@ def cnn(
 ) -> Bound:
     r"""Return the bound for networks near their initial weights (Theorem 9, and ours in its place).
 
-    It is about networks of L layers and softmax scores: convolutions and linear maps, with activations and pooling
-    between them that do not stretch and keep 0. Their layers as linear operators stay within a total spectral distance
-    β of the initial ones, :math:`\sum_l \lVert A_l - A^0_l \rVert \le \beta`. The scores depend on the W weights with
-    the Lipschitz constant
+    The network has L layers, convolutions and linear maps, and softmax scores. Activations and pooling between the
+    layers must map 0 to 0 and must not enlarge distances. β bounds how far the layers, as linear operators, are from
+    their initial weights: :math:`\sum_l \lVert A_l - A^0_l \rVert \le \beta`. The scores are then Lipschitz functions
+    of the W weights, with the constant
 
     .. math:: \Lambda = \tfrac{\sqrt 2}{4} R_x \,\Bigl(1 + \frac \beta L\Bigr)^L \prod_l \max(1, \lVert A^0_l \rVert),
 
-    so that balls of radius ε cover the class with :math:`\log \mathcal N(\varepsilon) \le W \log(1 + 2 \beta \Lambda /
-    \varepsilon)`. The chaining bound of that, :func:`mauc.theory.rademacher.chaining`, goes into :func:`abstract`, with
-    :math:`2 B / C` for its :math:`10 B / C`, as it does not depend on the sample. The number of pixels does not matter.
+    and the class has covering numbers :math:`\log \mathcal N(\varepsilon) \le W \log(1 + 2 \beta \Lambda /
+    \varepsilon)`. The complexity term is that of :func:`abstract` with the :func:`chaining` bound of these numbers. It
+    does not depend on the sample, so the concentration term has :math:`2 B / C` instead of :math:`10 B / C`. The number
+    of pixels does not matter.
 
     ``docs/theory.md`` proves it, after Long and Sedghi (2020). Theorem 9 has the same ingredients.
 
@@ -382,7 +362,7 @@ def cnn(
         "cnn bound",
         empirical_risk,
         n,
-        _near_initial(n, spectral_norms, distance, n_parameters, radius, lipschitz),
+        C1 * _near_initial(n, spectral_norms, distance, n_parameters, radius, lipschitz) / (len(n) * (len(n) - 1)),
         bound=bound,
         delta=delta,
         c2=C2_FIXED,
@@ -400,7 +380,7 @@ def cnn(
 def _near_initial(
     n: Floats, spectral_norms: Sequence[float], distance: float, n_parameters: int, radius: float, lipschitz: float
 ) -> float:
-    """Compute the complexity term of :func:`cnn`."""
+    """Bound the Rademacher complexity of networks near their initial weights."""
     norms = [check_not_negative("spectral_norms", norm) for norm in spectral_norms]
     if not norms:
         raise invalid("spectral_norms", "must be one number for each layer", "none", "pass them")
@@ -412,10 +392,9 @@ def _near_initial(
     # Logarithms: the product of the norms of a deep network exceeds the largest float.
     log_slope = np.log(SOFTMAX_SLOPE * size) + L * np.log1p(beta / L) + sum(np.log(max(1.0, norm)) for norm in norms)
     log_reach = float(np.log(beta) + log_slope)
-    rademacher = chaining(
+    return chaining(
         lambda epsilon: W * float(np.logaddexp(0.0, np.log(2.0) + log_reach - np.log(epsilon))),
         n,
         lipschitz=lipschitz,
         radius=0.5 if log_reach > np.log(0.5) else float(np.exp(log_reach)),
     )
-    return C1 * rademacher / (len(n) * (len(n) - 1))

@@ -1,4 +1,4 @@
-"""Definition 2 by simulation, its bounds, and chaining."""
+"""Definition 2 of linear models by simulation, and its bounds."""
 
 import itertools
 import math
@@ -6,7 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from mauc.theory import rademacher
+from experiments.theory import linear_bound, linear_complexity
+from experiments.theory.linear_models import _directions
+from mauc.theory import bounds
 
 
 def sample(counts, d=3, seed=0):
@@ -36,7 +38,7 @@ def exact(X, y, gamma, p):
 @pytest.mark.parametrize("p", [2.0, 1.3])
 def test_estimate_is_the_definition(p):
     X, y = sample((3, 2, 2))
-    found = rademacher.linear(X, y, gamma=1.7, p=p, n_draws=1500)
+    found = linear_complexity(X, y, gamma=1.7, p=p, n_draws=1500)
     assert abs(found.value - exact(X, y, 1.7, p)) < 4 * found.stderr
     assert found.stderr < 0.03 * found.value
 
@@ -45,11 +47,9 @@ def test_estimate_is_the_definition(p):
 @pytest.mark.parametrize("p", [2.0, 1.5, 1.1])
 def test_estimate_stays_under_its_bound(counts, p):
     X, y = sample(counts)
-    found = rademacher.linear(X, y, p=p, n_draws=60)
+    found = linear_complexity(X, y, p=p, n_draws=60)
     assert 0 < found.value + 4 * found.stderr < found.bound
-    assert found.bound == pytest.approx(
-        rademacher.linear_bound(counts, p=p, radius=np.linalg.norm(X, axis=1).max()), rel=1e-12
-    )
+    assert found.bound == pytest.approx(linear_bound(counts, p=p, radius=np.linalg.norm(X, axis=1).max()), rel=1e-12)
 
 
 def test_bounds_are_the_formulas():
@@ -58,7 +58,7 @@ def test_bounds_are_the_formulas():
     chi = math.sqrt(sum(1 / (a * b) for i, a in enumerate(rho) for j, b in enumerate(rho) if i != j))
     expected = phi * gamma * radius * math.sqrt(2 * 3 * (5 - 1)) * chi / math.sqrt(100)
     options = {"gamma": gamma, "radius": radius, "p": p, "lipschitz": phi}
-    assert rademacher.linear_bound(counts, **options) == pytest.approx(expected, rel=1e-12)
+    assert linear_bound(counts, **options) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_order_of_the_lemma_is_the_stronger_one():
@@ -71,7 +71,7 @@ def test_the_order_of_the_lemma_is_the_stronger_one():
             (C - 1) / math.sqrt(n) + math.sqrt(sum(1 / m for j, m in enumerate(counts) if j != i))
             for i, n in enumerate(counts)
         )
-        assert sides <= rademacher.linear_bound(counts) * (1 + 1e-12)
+        assert sides <= linear_bound(counts) * (1 + 1e-12)
 
 
 def test_the_lemma_is_wrong_for_p_above_2():
@@ -83,67 +83,29 @@ def test_the_lemma_is_wrong_for_p_above_2():
     means = []
     for _ in range(50):
         sign = rng.choice([-1.0, 1.0], 40)
-        v = rademacher._directions(X, np.repeat([0, 1], 20), sign, 2)
+        v = _directions(X, np.repeat([0, 1], 20), sign, 2)
         means.append(np.linalg.norm(v, ord=dual, axis=1).sum())
-    printed = rademacher.linear_bound(counts) * math.sqrt(dual - 1)
+    printed = linear_bound(counts) * math.sqrt(dual - 1)
     assert np.mean(means) > 1.3 * printed
-
-
-def test_chaining_is_its_integral():
-    """√log N = 1/ε² has integrals, hence the best α, in closed form."""
-    counts = np.array([500, 300, 200])
-    xi = math.sqrt(sum(1000 / n for n in counts))
-    rate = 24 * 2 * xi / math.sqrt(1000)
-    alpha = math.sqrt(rate / (8 * 6))  # where the derivative 8 C (C − 1) − rate / α² is 0
-    top = 2.0 * alpha
-    expected = 8 * 6 * alpha + rate * (1 / alpha - 1 / top)
-    found = rademacher.chaining(lambda e: e**-4, counts, radius=2 * top)
-    assert expected <= found <= 1.02 * expected
-    assert rademacher.chaining(lambda e: e**-4, counts, radius=2 * top, lipschitz=3.0) == pytest.approx(3 * found)
-    assert rademacher.chaining(lambda e: 0.0, counts) < 1e-9
-
-
-def test_chaining_of_a_finite_class_is_massarts_lemma_up_to_a_constant():
-    counts, n_models = (400, 400), 50
-    found = rademacher.chaining(lambda e: math.log(n_models), counts)
-    # The largest of n values of variance proxy s² D² is at most s D √(2 log n), with s = 2 φ (C − 1) ξ / √N.
-    massart = 2 * math.sqrt(4 / 800) * 0.5 * math.sqrt(2 * math.log(n_models))
-    assert massart <= found <= 10 * massart
 
 
 def test_chaining_holds_for_linear_models():
     """Scores W x with |W_i| ≤ γ and |x| ≤ 1: balls of radius ε/1 in each row cover, (1 + 2γ/ε)^(C d) of them."""
     X, y = sample((200, 100, 50), d=2)
-    found = rademacher.linear(X, y, gamma=0.5, n_draws=30)
-    chained = rademacher.chaining(lambda e: 3 * 2 * math.log1p(2 * 0.5 / e), (200, 100, 50), radius=0.5)
+    found = linear_complexity(X, y, gamma=0.5, n_draws=30)
+    chained = bounds.chaining(lambda e: 3 * 2 * math.log1p(2 * 0.5 / e), (200, 100, 50), radius=0.5)
     assert found.value < chained
-
-
-@pytest.mark.parametrize("factor", [2, 10])
-def test_chaining_falls_with_the_size(factor):
-    def cover(e):
-        return 20 * math.log1p(1 / e)
-
-    counts = np.array([30_000, 20_000, 10_000])
-    assert rademacher.chaining(cover, counts * factor) == pytest.approx(
-        rademacher.chaining(cover, counts) / math.sqrt(factor), rel=0.05
-    )
-    assert rademacher.chaining(cover, [3, 2, 1]) <= 8 * 6 * 0.25, "never above the trivial one"
 
 
 def test_bad_arguments():
     X, y = sample((4, 3))
     with pytest.raises(ValueError, match="p must be a finite number above 1 and at most 2, got 1: use p=2"):
-        rademacher.linear(X, y, p=1)
+        linear_complexity(X, y, p=1)
     with pytest.raises(ValueError, match="gamma must be a finite number of at least 0, got -1"):
-        rademacher.linear(X, y, gamma=-1)
+        linear_complexity(X, y, gamma=-1)
     with pytest.raises(ValueError, match="y must have one class per row of X, got 6 for 7 rows"):
-        rademacher.linear(X, y[:-1])
+        linear_complexity(X, y[:-1])
     with pytest.raises(ValueError, match="n_draws must be a whole number of at least 2"):
-        rademacher.linear(X, y, n_draws=1)
-    with pytest.raises(ValueError, match="log_covering_number must be at least 0, got -1"):
-        rademacher.chaining(lambda e: -1.0, [3, 3])
-    with pytest.raises(ValueError, match="log_covering_number must not increase"):
-        rademacher.chaining(lambda e: e, [3, 3])
+        linear_complexity(X, y, n_draws=1)
     with pytest.raises(ValueError, match="class_counts must be at least 1 in every class, got 0 for class 1: drop"):
-        rademacher.linear_bound([3, 0])
+        linear_bound([3, 0])

@@ -1,12 +1,7 @@
-"""MAUC Rademacher complexity (Definition 2): how far a class of models can follow random signs of the samples.
-
-:func:`linear` simulates it for linear models; :func:`linear_bound` bounds it by norms, :func:`chaining` by covering
-numbers.
-"""
+"""MAUC Rademacher complexity (Definition 2) of linear models, by simulation, and the bound of Theorem 7's lemma."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +11,11 @@ from sklearn.utils import check_array
 
 from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import check_not_negative, check_real, check_whole, invalid
-from mauc.theory._checks import check_class_counts, check_p
-from mauc.theory.imbalance import chi, xi
+from mauc._validation import check_not_negative, check_whole, invalid
+from mauc.theory._checks import check_class_counts, check_p, check_product
+from mauc.theory.imbalance import chi
 
-__all__ = ["Complexity", "chaining", "linear", "linear_bound"]
+__all__ = ["Complexity", "linear_bound", "linear_complexity"]
 
 
 def linear_bound(
@@ -54,85 +49,14 @@ def linear_bound(
 
     Examples
     --------
-    >>> from mauc.theory import rademacher
-    >>> round(rademacher.linear_bound([50, 30, 20]), 3)
+    >>> from experiments.theory import linear_bound
+    >>> round(linear_bound([50, 30, 20]), 3)
     2.0
     """
     n = check_class_counts(class_counts)
-    scale = check_not_negative("lipschitz", lipschitz) * check_not_negative("gamma", gamma)
-    scale *= check_not_negative("radius", radius)
+    scale = check_product(lipschitz=lipschitz, gamma=gamma, radius=radius)
     dual = check_p(p) / (p - 1.0)
     return float(scale * np.sqrt(2.0 * len(n) * (dual - 1.0)) * chi(n) / np.sqrt(n.sum()))
-
-
-def chaining(
-    log_covering_number: Callable[[float], float],
-    class_counts: ArrayLike,
-    *,
-    lipschitz: float = 1.0,
-    radius: float = 0.5,
-) -> float:
-    r"""Bound the complexity of any class of scores by its covering numbers (Theorem 5).
-
-    .. math:: \hat{\mathfrak R} \le \inf_{\alpha > 0} \left\{ 8 \varphi C (C - 1)\, \alpha + 24 \varphi (C - 1)
-        \frac{\xi}{\sqrt N} \int_\alpha^{D/2} \sqrt{\log \mathcal N(\varepsilon)}\, d\varepsilon \right\}
-
-    where :math:`\mathcal N(\varepsilon)` scores are enough for every member of the class to be within ε of one of them,
-    in every column of every sample. ``docs/theory.md`` proves these constants.
-
-    Parameters
-    ----------
-    log_covering_number : function of ε
-        :math:`\log \mathcal N(\varepsilon)`, not increasing.
-    class_counts : (C,) class sizes
-    lipschitz : float, default=1.0
-        φ, Lipschitz constant of ℓ.
-    radius : float, default=0.5
-        D: every member of the class is within D of one score; ½ for scores in [0, 1].
-
-    Returns
-    -------
-    float
-        The integral is an upper sum over 2000 scales, at most 1.4 % too large.
-
-    Examples
-    --------
-    >>> from math import log
-    >>> from mauc.theory import rademacher
-    >>> round(rademacher.chaining(lambda eps: 10 * log(1 + 1 / eps), [5000, 3000, 2000]), 2)
-    1.9
-    """
-    n = check_class_counts(class_counts)
-    C = len(n)
-    phi = check_not_negative("lipschitz", lipschitz)
-    top = 0.5 * check_real("radius", radius, low=0)
-    scales, integral = upper_sums(log_covering_number, top)
-    values = 8.0 * C * (C - 1) * scales + 24.0 * (C - 1) * xi(n) / np.sqrt(n.sum()) * integral
-    return float(phi * values.min())
-
-
-def upper_sums(log_covering_number: Callable[[float], float], top: float) -> tuple[Floats, Floats]:
-    """Return scales α up to ``top``, and for each an upper sum of the integral of √log N from α to ``top``."""
-    scales = top * np.geomspace(1e-12, 1.0, 2001)
-    logs = log_covering_numbers(log_covering_number, scales)
-    # log N does not increase, so its value at the left end of each step makes an upper sum.
-    steps = np.diff(scales) * np.sqrt(logs[:-1])
-    return scales, np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
-
-
-def log_covering_numbers(log_covering_number: Callable[[float], float], scales: Floats) -> Floats:
-    """Return log N at ascending scales."""
-    logs = np.array([float(log_covering_number(float(epsilon))) for epsilon in scales])
-    if not (logs >= 0).all():
-        k = int(np.flatnonzero(~(logs >= 0))[0])
-        came = f"{logs[k]:g} at {scales[k]:.3g}"
-        advice = "return the logarithm of a number of scores, at least 1"
-        raise invalid("log_covering_number", "must be at least 0", came, advice)
-    if (np.diff(logs) > 1e-9 * (1.0 + logs[:-1])).any():
-        k = int(np.argmax(np.diff(logs)))
-        came = f"{logs[k]:.6g} at {scales[k]:.3g} and {logs[k + 1]:.6g} at {scales[k + 1]:.3g}"
-        raise invalid("log_covering_number", "must not increase", came, "larger balls cover with fewer of them")
-    return logs
 
 
 @dataclass(frozen=True)
@@ -147,7 +71,7 @@ class Complexity:
     """Bound of the theory: :func:`linear_bound`, or Massart's for a finite list."""
 
 
-def linear(
+def linear_complexity(
     X: Any, y: ArrayLike, *, gamma: float = 1.0, p: float = 2.0, n_draws: int = 200, seed: int = 0
 ) -> Complexity:
     r"""Simulate the complexity of linear scores with :math:`\lVert W_i \rVert_p \le \gamma` on a sample.
@@ -179,10 +103,10 @@ def linear(
     Examples
     --------
     >>> import numpy as np
-    >>> from mauc.theory import rademacher
+    >>> from experiments.theory import linear_complexity
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1, 2], [60, 30, 10])
-    >>> found = rademacher.linear(rng.normal(size=(100, 3)) + y[:, None], y)
+    >>> found = linear_complexity(rng.normal(size=(100, 3)) + y[:, None], y)
     >>> print(f"{found.value:.2f} ± {found.stderr:.2f} <= {found.bound:.2f}")
     1.99 ± 0.05 <= 14.91
     """
