@@ -57,6 +57,11 @@ def test_saved_scores_are_evaluated(run, fails, trees):
     call = ("evaluate", "model.scores.npz")
     assert "is not the target of model.scores.npz, 'species'" in fails(*call, "--target", "soil", code=2)
     assert "mauc compare a.skops b.skops" in fails(*call, "--compare", "trees.csv", code=2)
+    for option in (("--missing", "?"), ("--encoding", "cp1250"), ("--sheet", "x"), ("--group", "g"), ("--by", "g")):
+        words = fails(*call, *option, code=2)
+        assert "model.scores.npz holds the scores, classes and groups of mauc fit, where --missing, --enc" in words
+        assert words.endswith("have no effect: leave them out")
+    assert "--drop-unlabelled, --group and --by have no effect" in fails(*call, "--drop-unlabelled", code=2)
 
 
 def test_fit_without_a_header_and_without_flag_duplicates(run, trees):

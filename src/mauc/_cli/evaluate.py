@@ -94,21 +94,18 @@ def evaluate(
     if not no_report:
         check_writable(report, "--report", [path for table in tables for path in table.paths])
         check_ending(report, "--report", "a page", "html")
+    streams = saved is None and _streams(tables, stream)
+    if (saved or streams) and (how != Reading() or drop_unlabelled or group or by):
+        why = "is read in parts" if streams else "holds the scores, classes and groups of mauc fit"
+        otherwise = ", or name one file that fits in memory" if streams else ""
+        raise Usage(
+            f"{parts.display} {why}, where --missing, --encoding, --separator, --header, --sheet, --drop-unlabelled, "
+            f"--group and --by have no effect: leave them out{otherwise}"
+        )
     if saved:
-        if group or by:
-            raise Usage(
-                f"{parts.display} holds scores, and the groups of mauc fit --group, but no other columns: leave "
-                "--group and --by out"
-            )
         output.note(f"{parts.display} holds scores of {saved.about}; {saved.how}")
         found = judge(saved.labels, {parts.name: saved.repeats}, labels=saved.classes, groups=saved.groups, level=level)
-    elif _streams(tables, stream):
-        if how != Reading() or drop_unlabelled or group or by:
-            raise Usage(
-                f"{parts.display} is read in parts, where --missing, --encoding, --separator, --header, --sheet, "
-                "--drop-unlabelled, --group and --by have no effect: leave them out, or name one file that fits in "
-                "memory"
-            )
+    elif streams:
         n_files = f"{len(parts.paths)} files, " if parts.several else ""
         output.note(f"{parts.display} ({n_files}{parts.n_bytes / 1e6:.3g} MB) is read in parts")
         with output.working(f"evaluating {parts.display}"):

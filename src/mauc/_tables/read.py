@@ -49,6 +49,7 @@ def read_table(
     for option, value, kinds in (
         ("--sheet", how.sheet, EXCEL),
         ("--separator", how.separator, TEXT),
+        ("--encoding", how.encoding, (*TEXT, "arff")),
         ("--header/--no-header", how.header, TEXT + EXCEL),
     ):
         if value is not None and kind not in kinds:
