@@ -10,6 +10,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -123,19 +124,32 @@ def _discard_output() -> None:
 
 @contextmanager
 def temporary_folder() -> Iterator[None]:
-    """Put all temporary files into a folder that is removed at the end.
+    """Put all temporary files, and caches that the user does not have, into a folder that is removed at the end.
 
-    TERM and HUP, which end a process at once, end the command as an error does, so that nothing stays behind.
+    torch's compiler, Dask and :mod:`tempfile` follow ``TMPDIR``, matplotlib ``MPLCONFIGDIR``. TERM and HUP, which end
+    a process at once, end the command as an error does, so that nothing stays behind.
     """
     owner = os.getpid()
     with suppress(OSError):  # no folder is writable: code that needs a file reports it
-        tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="mauc-")
+        folder = tempfile.mkdtemp(prefix="mauc-")
+        tempfile.tempdir = os.environ["TMPDIR"] = folder
+        if "MPLCONFIGDIR" not in os.environ and not _has_fonts():
+            os.environ["MPLCONFIGDIR"] = folder
     _end_by_signals()
     try:
         yield
     finally:
         if tempfile.tempdir is not None and os.getpid() == owner:
             shutil.rmtree(tempfile.tempdir, ignore_errors=True)
+
+
+def _has_fonts() -> bool:
+    """Return whether matplotlib has its list of fonts, which takes seconds to make, in the user's home."""
+    config = cache = Path(os.path.expanduser("~"), ".matplotlib")
+    if sys.platform.startswith(("linux", "freebsd")):
+        config = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "matplotlib")
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "matplotlib")
+    return os.access(config, os.W_OK) and os.access(cache, os.W_OK) and any(cache.glob("fontlist-*.json"))
 
 
 def _end_by_signals() -> None:
