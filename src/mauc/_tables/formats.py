@@ -18,7 +18,8 @@ MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14
 """Size of the largest sheet, in every version of Excel."""
 BYTES_OF_CELL, BYTES_OF_TEXT = 8, 150
 """Memory of every cell, and additional memory of a filled one."""
-ROW = re.compile(rb"<(?:\w+:)?row\s(?:[^>]*\s)?r=[\"'](\d+)[\"'][^>]*>")
+PLACE = re.compile(rb"<(?:\w+:)?(?:row|c)\s(?:[^>]*\s)?r=[\"']([A-Z]*)(\d+)[\"'][^>]*>")
+"""A row such as 12, or a cell such as AB12, in the XML of a sheet."""
 QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
 ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}\S+)\s+(.+)", re.IGNORECASE)
 CELL = re.compile(rf"\s*({QUOTED}[^,]*?)\s*(,|$)")
@@ -63,18 +64,21 @@ def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
 
 
 def _check_order(archive: ZipFile) -> None:
-    """Refuse sheets whose rows are out of order: openpyxl would skip those that come too late."""
+    """Refuse sheets whose rows or cells are out of order: openpyxl would skip those that come too late.
+
+    It takes a seventh of the time of reading a sheet.
+    """
     for name in archive.namelist():
         if not name.startswith("xl/worksheets/") or not name.endswith(".xml"):
             continue
-        last, rest = 0, b""
+        last, rest = (0, 0, b""), b""
         with archive.open(name) as stream:
             while block := stream.read(1 << 20):
                 text = rest + block
-                numbers = [last, *map(int, ROW.findall(text))]
-                if any(first >= second for first, second in pairwise(numbers)):
-                    raise Refused(f"the rows of {printable(name)!r} are out of order")
-                last, rest = numbers[-1], text[text.rfind(b">") + 1 :][-1000:]
+                places = [last, *((int(row), len(column), column) for column, row in PLACE.findall(text))]
+                if any(first >= second for first, second in pairwise(places)):
+                    raise Refused(f"the rows or cells of {printable(name)!r} are out of order")
+                last, rest = places[-1], text[text.rfind(b">") + 1 :][-1000:]
 
 
 def _sheet(book: Any, name: str | None, source: Source) -> Any:
