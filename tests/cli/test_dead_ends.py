@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
 
 pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
 
-from mauc._tables.errors import in_plain_words
+from mauc._tables.errors import NOT_CONVERGED, in_plain_words
+from mauc.linear import MAUCClassifier
 
 QUICK = ("--alpha", "4", "--l2", "0.01", "--no-importance", "--no-report")
 
@@ -113,9 +115,8 @@ def test_what_libraries_say_about_parameters_is_said_in_options(run, fails):
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("lbfgs stopped before the gradient fell below tol=0.0001 (max_iter reached): raise max_iter", "larger --l2"),
+        ("L-BFGS stopped before the gradient fell below tol=0.0001 (max_iter reached): raise max_iter", "larger --l2"),
         ("lbfgs failed to converge after 100 iteration(s) (status=1):\nSTOP", "larger --l2"),
-        ("Found unknown categories in columns [0, 1] during transform", "these are treated as unknown"),
         ("any other first line\nsecond", "any other first line"),
         ("", ""),
     ],
@@ -123,6 +124,14 @@ def test_what_libraries_say_about_parameters_is_said_in_options(run, fails):
 def test_words_of_libraries(said, told):
     assert in_plain_words(said).endswith(told) or told in in_plain_words(said)
     assert "max_iter" not in in_plain_words(said)
+
+
+def test_a_model_that_did_not_converge_is_told_in_options():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.choice(["a", "b"], 60)
+    with pytest.warns(ConvergenceWarning) as caught:
+        MAUCClassifier(max_iter=1).fit(X, y)
+    assert in_plain_words(str(caught[0].message)) == NOT_CONVERGED
 
 
 def test_rows_that_were_trained_on_are_named(run, small_stack):
