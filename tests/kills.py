@@ -4,7 +4,7 @@
 ``predict`` or ``evaluate --report``, every other one at a moment drawn from the time that the command takes,
 the rest when it is next seen writing. After each, under the final names there is the old file or the complete new one,
 and the inputs are as they were; then the command runs again, comes to the same end as one that was never killed, and
-sweeps what the dead one left. The first fault stops the campaign with its seed and keeps its folder.
+sweeps what the dead one left a day before. The first fault stops the campaign with its seed and keeps its folder.
 """
 
 import os
@@ -130,6 +130,8 @@ def kill_once(command: Command, folder: Path, never_killed: Path, moment: float,
     killed = start_and_kill(command, folder, (lambda: temporaries(folder)) if aimed else None, moment)
     left = len(temporaries(folder))
     new = check_outputs(command, folder, never_killed, complete=False)
+    for path in temporaries(folder):
+        os.utime(path, (0, 0))  # as if a day had passed
     run(command, folder)
     check_outputs(command, folder, never_killed, complete=True)
     if temporaries(folder):

@@ -26,7 +26,7 @@ def test_the_campaign_sees_what_is_half_written_or_lost(tmp_path):
             (place / name).write_text(f"all of {name}")
     assert check_outputs(command, folder, good, complete=True) == 2
     (folder / "out.csv").write_bytes(OLD)
-    (folder / "cells/.part-mauc-host-0123456789abcdef").write_text("all")
+    (folder / "cells/.part-mauc-0123456789abcdef").write_text("all")
     assert check_outputs(command, folder, good, complete=False) == 1
     for name, text, words in (
         ("out.csv", "all of", "out.csv is half-written"),

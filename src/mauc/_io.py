@@ -1,15 +1,14 @@
 """Write output files whole or not at all, and format JSON.
 
 A file is written under a temporary name beside its final one and renamed when it is complete. After a kill or on a full
-disk, either the old or the new file exists. The writer locks the temporary file. A temporary file without a lock was
-left by a killed process, and the next write to the folder removes it.
+disk, either the old or the new file exists. A killed process may leave its temporary file; a day later, the next write
+to the folder removes it.
 """
 
 import errno
 import json
 import math
 import os
-import platform
 import re
 import secrets
 import stat
@@ -20,9 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-TEMPORARY = re.compile(r"\.part-mauc-([\w.]*)-[0-9a-f]{16}")
+TEMPORARY = re.compile(r"\.part-mauc-[0-9a-f]{16}")
 SURELY_DEAD = 24 * 3600.0
-"""Seconds without a change after which a temporary file counts as abandoned, where locks do not work."""
+"""Seconds without a change after which a temporary file counts as abandoned."""
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -90,33 +89,20 @@ def _replace(final: Path, data: bytes) -> None:
         old = os.stat(final)
     except FileNotFoundError:
         old = None
+    temporary = final.with_name(f".part-mauc-{secrets.token_hex(8)}")
     # The umask sets the permissions of a new file; what replaces a private one is private from the first byte.
-    handle, temporary = _create(final.parent, 0o666 if old is None else 0o600)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(temporary, flags, 0o666 if old is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            if sys.platform != "win32":
-                if old is not None:
-                    _keep_access(file.fileno(), old)
-                os.replace(temporary, final)  # while locked, so that the file does not count as abandoned
-        if sys.platform == "win32":  # cannot rename an open file
-            os.replace(temporary, final)
+            if old is not None:
+                _keep_access(file.fileno(), old)
+        os.replace(temporary, final)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _create(folder: Path, mode: int) -> tuple[int, Path]:
-    """Return an open, locked temporary file."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    while True:
-        path = folder / f".part-mauc-{_host()}-{secrets.token_hex(8)}"
-        handle = os.open(path, flags, mode)
-        _lock(handle)
-        if path.exists():
-            return handle, path
-        os.close(handle)  # removed between creation and lock
 
 
 def _keep_access(handle: int, old: os.stat_result) -> None:
@@ -135,43 +121,13 @@ def _keep_access(handle: int, old: os.stat_result) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove temporary files of this user's killed processes."""
+    """Remove this user's temporary files that nobody has written to for a day."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            named = TEMPORARY.fullmatch(entry.name)
-            if named:
-                with suppress(OSError):
-                    _remove_if_dead(Path(entry.path), named[1] == _host())
-
-
-def _remove_if_dead(path: Path, of_this_host: bool) -> None:
-    handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    try:
-        found = os.fstat(handle)
-        ours = stat.S_ISREG(found.st_mode) and (sys.platform == "win32" or found.st_uid == os.geteuid())
-        # Locks of another host may be invisible here.
-        locked = _lock(handle, wait=False) if of_this_host else None
-        dead = time.time() - found.st_mtime > SURELY_DEAD if locked is None else locked
-        if ours and dead:
-            path.unlink(missing_ok=True)
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int, *, wait: bool = True) -> bool | None:
-    """Lock a file until the handle is closed; return True on success, None if the system has no locks."""
-    if sys.platform == "win32":
-        return None
-    import fcntl
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return None
-    return True
-
-
-def _host() -> str:
-    return re.sub(r"[^\w.]", "_", platform.node(), flags=re.ASCII)[:64]
+            if not TEMPORARY.fullmatch(entry.name):
+                continue
+            with suppress(OSError):
+                found = entry.stat(follow_symlinks=False)
+                ours = stat.S_ISREG(found.st_mode) and (sys.platform == "win32" or found.st_uid == os.geteuid())
+                if ours and time.time() - found.st_mtime > SURELY_DEAD:
+                    os.unlink(entry.path)

@@ -83,3 +83,9 @@ def fails(run):
         return " ".join(lines)
 
     return call
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """A call after which single files do not fit in memory, and are read in parts."""
+    return lambda: monkeypatch.setattr("mauc._tables.parts.available_memory", lambda: 10.0)

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
 
 pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
 
-from mauc._tables.errors import in_plain_words
+from mauc._tables.errors import NOT_CONVERGED, in_plain_words
+from mauc.linear import MAUCClassifier
 
 QUICK = ("--alpha", "4", "--l2", "0.01", "--no-importance", "--no-report")
 
@@ -24,7 +26,7 @@ def test_names_with_separators_come_back(run, trees):
     assert json.loads(found.stdout)["models"][0]["mauc"]["score"] > 0.8
 
 
-def test_a_class_that_training_left_out_is_left_out_of_the_judgement(run, fails, trees):
+def test_a_class_that_training_left_out_is_left_out_of_the_judgement(run, fails, trees, monkeypatch):
     trees.loc[0, "species"] = "fir"
     trees.to_csv("trees.csv", index=False)
     assert run("fit", "trees.csv", "--target", "species", *QUICK, "--min-rows", "2").exit_code == 0
@@ -34,9 +36,12 @@ def test_a_class_that_training_left_out_is_left_out_of_the_judgement(run, fails,
     found = run(*call)
     assert found.exit_code == 0, found.output
     assert "1 row of scores.csv left out: the model does not know the classes 'fir'" in found.stderr
-    streamed = run(*call, "--stream", "--json")
-    assert "1 row of scores.csv left out" in streamed.stderr
     whole = json.loads(run(*call, "--json").stdout)
+    with monkeypatch.context() as patch:
+        patch.setattr("mauc._tables.parts.available_memory", lambda: 1000.0)
+        streamed = run(*call, "--json")
+    assert "scores.csv (" in streamed.stderr, "read in parts"
+    assert "1 row of scores.csv left out" in streamed.stderr
     for one, other in zip(json.loads(streamed.stdout)["models"], whole["models"], strict=True):
         assert one["mauc"] == pytest.approx(other["mauc"])
     scores = pd.read_csv("scores.csv")
@@ -57,6 +62,11 @@ def test_saved_scores_are_evaluated(run, fails, trees):
     call = ("evaluate", "model.scores.npz")
     assert "is not the target of model.scores.npz, 'species'" in fails(*call, "--target", "soil", code=2)
     assert "mauc compare a.skops b.skops" in fails(*call, "--compare", "trees.csv", code=2)
+    for option in (("--missing", "?"), ("--encoding", "cp1250"), ("--sheet", "x"), ("--group", "g"), ("--by", "g")):
+        words = fails(*call, *option, code=2)
+        assert "model.scores.npz holds the scores, classes and groups of mauc fit, where --missing, --enc" in words
+        assert words.endswith("have no effect: leave them out")
+    assert "--drop-unlabelled, --group and --by have no effect" in fails(*call, "--drop-unlabelled", code=2)
 
 
 def test_fit_without_a_header_and_without_flag_duplicates(run, trees):
@@ -105,9 +115,8 @@ def test_what_libraries_say_about_parameters_is_said_in_options(run, fails):
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("lbfgs stopped before the gradient fell below tol=0.0001 (max_iter reached): raise max_iter", "larger --l2"),
+        ("L-BFGS stopped before the gradient fell below tol=0.0001 (max_iter reached): raise max_iter", "larger --l2"),
         ("lbfgs failed to converge after 100 iteration(s) (status=1):\nSTOP", "larger --l2"),
-        ("Found unknown categories in columns [0, 1] during transform", "these are treated as unknown"),
         ("any other first line\nsecond", "any other first line"),
         ("", ""),
     ],
@@ -115,6 +124,14 @@ def test_what_libraries_say_about_parameters_is_said_in_options(run, fails):
 def test_words_of_libraries(said, told):
     assert in_plain_words(said).endswith(told) or told in in_plain_words(said)
     assert "max_iter" not in in_plain_words(said)
+
+
+def test_a_model_that_did_not_converge_is_told_in_options():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.choice(["a", "b"], 60)
+    with pytest.warns(ConvergenceWarning) as caught:
+        MAUCClassifier(max_iter=1).fit(X, y)
+    assert in_plain_words(str(caught[0].message)) == NOT_CONVERGED
 
 
 def test_rows_that_were_trained_on_are_named(run, small_stack):

@@ -116,17 +116,16 @@ def test_comparison_truth_prefix_and_pattern(run, tmp_path):
     assert_same(found, expected)
 
 
-def test_a_single_file_is_read_in_parts_where_it_does_not_fit_or_on_request(run, tmp_path, monkeypatch):
+def test_a_single_file_is_read_in_parts_where_it_does_not_fit(run, tmp_path, little_memory):
     table = make_scores()
     table.to_csv(tmp_path / "w.csv", index=False)
     options = ("evaluate", "w.csv", "--target", "truth", "--json", "--no-report")
-    whole, asked = run(*options), run(*options, "--stream")
+    whole = run(*options)
+    little_memory()
+    in_parts = run(*options)
     assert whole.stderr == ""
-    assert re.search(r"w\.csv \(0\.0\d* MB\) is read in parts", asked.stderr)
-    assert_same(numbers(asked), numbers(whole))
-    monkeypatch.setattr("mauc._tables.parts.available_memory", lambda: 1000.0)
-    assert "is read in parts" in run(*options).stderr
-    assert run(*options, "--no-stream").stderr == ""
+    assert re.search(r"w\.csv \(0\.0\d* MB\) is read in parts", in_parts.stderr)
+    assert_same(numbers(in_parts), numbers(whole))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +177,7 @@ def test_what_is_wrong_names_the_part(fails, run, tmp_path):
     assert "did you mean 'truth'?" in refused(lambda t: t, "--target", "truht", code=2)
 
 
-def test_files_that_are_no_parts_of_one_table(fails, tmp_path):
+def test_files_that_are_no_parts_of_one_table(fails, tmp_path, little_memory):
     table = make_scores()
     write_parts(table, tmp_path / "parts", "parquet", (0, 300, 600))
     table.to_csv(tmp_path / "c.csv", index=False)
@@ -188,9 +187,6 @@ def test_files_that_are_no_parts_of_one_table(fails, tmp_path):
     assert "no file matches parts/*.csv" in fails(*evaluate, "parts/*.csv")
     (tmp_path / "empty").mkdir()
     assert "the folder empty holds no file that ends in" in fails(*evaluate, "empty")
-    assert "--no-stream works only with single files, but parts is several" in fails(
-        *evaluate, "parts", "--no-stream", code=2
-    )
     table.iloc[::-1].to_parquet(tmp_path / "turned.parquet")
     words = fails(*evaluate, "parts", "--compare", "turned.parquet")
     assert "turned.parquet has other classes in 'truth' than parts (first: row 1)" in words
@@ -199,10 +195,11 @@ def test_files_that_are_no_parts_of_one_table(fails, tmp_path):
     (tmp_path / "parts" / "1.parquet").write_bytes(b"PAR1 cut off")
     assert "parts/1.parquet cannot be read as Parquet" in fails(*evaluate, "parts")
     table.assign(elm="x").to_csv(tmp_path / "text.csv", index=False)
-    assert "column 'elm' of text.csv must hold numbers" in fails(*evaluate, "text.csv", "--stream")
+    little_memory()
+    assert "column 'elm' of text.csv must hold numbers" in fails(*evaluate, "text.csv")
 
 
-def test_csv_of_other_programs_is_read_in_parts(run, fails, tmp_path):
+def test_csv_of_other_programs_is_read_in_parts(run, fails, tmp_path, little_memory):
     """A mark of its encoding, another separator, quotes, a line break in a cell, gzip; what is wrong names the part."""
     table = make_scores().assign(remark='two\nlines; and "quotes"')
     (tmp_path / "parts").mkdir()
@@ -216,10 +213,11 @@ def test_csv_of_other_programs_is_read_in_parts(run, fails, tmp_path):
     assert_same(found, expected)
     table.iloc[3, 1] = np.nan
     table.to_csv(tmp_path / "gap.csv", index=False, na_rep="NA")
-    words = fails("evaluate", "gap.csv", "--target", "truth", "--stream")
+    little_memory()
+    words = fails("evaluate", "gap.csv", "--target", "truth")
     assert "column 'elm' of gap.csv has a score that is missing (row 4)" in words
     (tmp_path / "cut.csv").write_text("ash,elm,truth\n.1,.9,elm\n.2,.8,ash\n.3\n")
-    assert "cut.csv cannot be read as a table" in fails("evaluate", "cut.csv", "--target", "truth", "--stream")
+    assert "cut.csv cannot be read as a table" in fails("evaluate", "cut.csv", "--target", "truth")
 
 
 def test_what_csv_in_parts_needs_is_named(tmp_path, monkeypatch):
@@ -233,5 +231,5 @@ def test_what_csv_in_parts_needs_is_named(tmp_path, monkeypatch):
 def test_a_workbook_that_does_not_fit_is_left_to_its_reader():
     """Its bytes are no CSV."""
     book, table = (SimpleNamespace(several=False, format=kind, fits=lambda: False) for kind in ("xlsx", "csv"))
-    assert not _streams([book], None)
-    assert _streams([table], None)
+    assert not _streams([book])
+    assert _streams([table])

@@ -391,7 +391,7 @@ def test_no_permission_and_no_space(fails, run, model, trees, tmp_path, monkeypa
         patch.setattr(files.os, "access", lambda *_: False)
         assert "no permission to write model.skops: choose another --out" in fails(*fit)
     with monkeypatch.context() as patch:
-        patch.setattr(_io, "_create", lambda *_: (_ for _ in ()).throw(PermissionError(13, "denied")))
+        patch.setattr(_io, "_replace", lambda *_: (_ for _ in ()).throw(PermissionError(13, "denied")))
         assert "no permission for model.skops" in fails(*fit)
     assert "must be a file, got the folder" in fails(*fit, "--out", tmp_path)
     assert "trees.csv is a file" in fails(*fit, "--out", "trees.csv/model.skops")

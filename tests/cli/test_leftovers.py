@@ -72,7 +72,7 @@ def test_nothing_outlives_a_command_that_is_ended(command, tmp_path, number):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.random((100_000, 6)), columns=list("abcdef"))
     frame.assign(y=rng.choice(list("abcdef"), len(frame))).to_csv(tmp_path / "s.csv", index=False)
-    judged = command("evaluate", "s.csv", "--target", "y", "--stream", "--no-report")
+    judged = command("evaluate", "s*.csv", "--target", "y", "--no-report")
     assert "is read in parts" in judged.stderr.readline()
     assert len(left(tmp_path)) == 1, "the command's own folder, with nothing in it"
     judged.send_signal(number)

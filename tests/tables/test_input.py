@@ -278,6 +278,29 @@ def test_every_row_of_a_sheet_is_read_whatever_size_it_claims(tmp_path, tag):
     pd.testing.assert_frame_equal(read_table(path), frame)
 
 
+@pytest.mark.parametrize(
+    "pair", [r'(<row r="3".*?</row>)(<row r="4".*?</row>)', r'(<c r="A3".*?</c>)(<c r="B3".*?</c>)']
+)
+def test_rows_and_cells_out_of_order_are_refused(tmp_path, pair):
+    """openpyxl reads a sheet from top to bottom, and would skip a row or a cell that comes too late."""
+    pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    pd.DataFrame({"x": range(3), "y": [5, 6, 7]}).to_excel(tmp_path / "t.xlsx", index=False)
+    path = with_sheet(tmp_path / "t.xlsx", lambda xml: re.sub(pair, r"\2\1", xml))
+    words = r"t\.xlsx cannot be read as an Excel file \(the rows or cells of '.*sheet1\.xml' are out of order\): save"
+    with pytest.raises(Failure, match=words):
+        read_table(path)
+
+
+def test_options_for_reading_are_refused_where_they_have_no_effect(tmp_path, book):
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(Usage, match=r"--encoding is for text files, and .*t\.parquet is none: leave it out"):
+        read_table(tmp_path / "t.parquet", how=Reading(encoding="cp1250"))
+    with pytest.raises(Usage, match="--encoding is for text files"):
+        read_table(book, how=Reading(encoding="cp1250"))
+    with pytest.raises(Usage, match="--separator is for text files"):
+        read_table(book, how=Reading(separator=";"))
+
+
 def test_a_cell_far_out_takes_no_memory(tmp_path):
     openpyxl = pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
 

@@ -227,7 +227,11 @@ def test_a_node_that_stands_for_another(forge, refused):
     harmful, harmless = as_json("filename"), as_json("content")
     harmless["__id__"] = harmful["__id__"]
     tokens = as_object("sklearn.feature_extraction.text.HashingVectorizer", input=harmless)
-    assert "HashingVectorizer.input" in refused(forge(as_tuple(harmful, tokens)))
+    assert "two different nodes of one number" in refused(forge(as_tuple(harmful, tokens)))
+    harmful, harmless = as_dict(input=as_json("filename")), as_dict(input=as_json("content"))
+    harmless["__id__"] = harmful["__id__"]
+    tokens = node("ObjectNode", VECTORIZER, content=harmless)
+    assert "two different nodes of one number" in refused(forge(as_tuple(harmful, tokens)))
 
 
 @pytest.mark.parametrize(

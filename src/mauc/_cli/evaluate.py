@@ -58,14 +58,6 @@ def evaluate(
     sheet: Sheet = None,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
-    stream: Annotated[
-        bool | None,
-        typer.Option(
-            "--stream/--no-stream",
-            help="Read a single file in parts, or whole; default: whole if it fits in memory.",
-            show_default=False,
-        ),
-    ] = None,
     memory: Annotated[
         float, typer.Option(min=0.5, help="Most GiB of memory to use for tables that are read in parts.")
     ] = 2.0,
@@ -94,21 +86,18 @@ def evaluate(
     if not no_report:
         check_writable(report, "--report", [path for table in tables for path in table.paths])
         check_ending(report, "--report", "a page", "html")
+    streams = saved is None and _streams(tables)
+    if (saved or streams) and (how != Reading() or drop_unlabelled or group or by):
+        why = "is read in parts" if streams else "holds the scores, classes and groups of mauc fit"
+        otherwise = ", or name one file that fits in memory" if streams else ""
+        raise Usage(
+            f"{parts.display} {why}, where --missing, --encoding, --separator, --header, --sheet, --drop-unlabelled, "
+            f"--group and --by have no effect: leave them out{otherwise}"
+        )
     if saved:
-        if group or by:
-            raise Usage(
-                f"{parts.display} holds scores, and the groups of mauc fit --group, but no other columns: leave "
-                "--group and --by out"
-            )
         output.note(f"{parts.display} holds scores of {saved.about}; {saved.how}")
         found = judge(saved.labels, {parts.name: saved.repeats}, labels=saved.classes, groups=saved.groups, level=level)
-    elif _streams(tables, stream):
-        if how != Reading() or drop_unlabelled or group or by:
-            raise Usage(
-                f"{parts.display} is read in parts, where --missing, --encoding, --separator, --header, --sheet, "
-                "--drop-unlabelled, --group and --by have no effect: leave them out, or name one file that fits in "
-                "memory"
-            )
+    elif streams:
         n_files = f"{len(parts.paths)} files, " if parts.several else ""
         output.note(f"{parts.display} ({n_files}{parts.n_bytes / 1e6:.3g} MB) is read in parts")
         with output.working(f"evaluating {parts.display}"):
@@ -164,18 +153,13 @@ def _saved_scores(parts: Any, target: str | None, others: list[Any], truth: Any,
     return found
 
 
-def _streams(tables: list[Any], asked: bool | None) -> bool:
-    """Return whether to read tables in parts: for several files, for one that does not fit in memory, or by option."""
-    several = [table for table in tables if table.several]
-    if several and asked is False:
-        raise Usage(
-            f"--no-stream works only with single files, but {several[0].display} is several: leave out --no-stream"
-        )
+def _streams(tables: list[Any]) -> bool:
+    """Return whether to read the tables in parts: if one of them is several files, or does not fit in memory."""
     unfit = [table for table in tables if table.format not in ("csv", "parquet")]
-    if (several or asked) and unfit and all(path.exists() for path in unfit[0].paths):
-        raise Failure(f"{unfit[0].display} cannot be read in parts: save it as CSV or Parquet")
-    if several or asked is not None:
-        return bool(several or asked)
+    if any(table.several for table in tables):
+        if unfit and all(path.exists() for path in unfit[0].paths):
+            raise Failure(f"{unfit[0].display} cannot be read in parts: save it as CSV or Parquet")
+        return True
     # A workbook that is too large is refused by its reader.
     return not unfit and not all(table.fits() for table in tables)
 

@@ -161,15 +161,13 @@ def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -
 
 
 def _check_pairs(pairs: Any, labels: Any) -> None:
-    from mauc._tables.read import nearest
+    from mauc._tables.read import did_you_mean, first_names
 
     classes = sorted(set(map(str, labels)))
     for pair in pairs:
-        unknown = [name for name in pair if name not in classes]
-        if unknown:
-            near = nearest(unknown[0], classes)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; the classes are {', '.join(classes[:8])}"
-            raise Usage(f"--importance-pair {unknown[0]!r} is not a class{hint}")
+        for name in (name for name in pair if name not in classes):
+            hint = did_you_mean(name, classes) or f"; the classes are {first_names(classes)}"
+            raise Usage(f"--importance-pair {name!r} is not a class{hint}")
         if pair[0] == pair[1]:
             raise Usage(f"--importance-pair must name two different classes, got {pair[0]!r} twice")
 

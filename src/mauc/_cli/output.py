@@ -5,11 +5,12 @@ Names of files, columns and classes may hold control characters: everything prin
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -21,16 +22,20 @@ from mauc._text import visible
 
 
 class TextTable(Table):
-    """A table of plain text: no markup, no control characters, in titles, headings or cells."""
+    """A table of plain text: no markup, no control characters, in titles, headings or cells.
 
-    def __init__(self, title: str, **kwargs: Any) -> None:
+    The columns of ``left`` are aligned to the left, those of ``right`` to the right.
+    """
+
+    def __init__(self, title: str, left: Sequence[str], right: Sequence[str], *, narrow: bool = False) -> None:
         # A title may be wider than its table, and is not wrapped.
         text = Text(visible(title), style="table.title", no_wrap=True, overflow="ignore")
-        super().__init__(title=text, title_justify="left", **kwargs)
-
-    def add_column(self, header: Any = "", *args: Any, **kwargs: Any) -> None:
-        """Add a column, as in rich, with a heading of plain text."""
-        super().add_column(_text(header), *args, **kwargs)
+        frame: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)} if narrow else {}
+        super().__init__(title=text, title_justify="left", **frame)
+        for heading in left:
+            self.add_column(_text(heading), overflow="fold")
+        for heading in right:
+            self.add_column(_text(heading), justify="right")
 
     def add_row(self, *cells: Any, **kwargs: Any) -> None:
         """Add a row, as in rich, of plain text."""

@@ -80,39 +80,45 @@ def predict(
     if to_stdout and output.as_json:
         raise Usage("--out - and --json both write to standard output: leave one of them out")
     how = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
-    parts = find_parts(tables, "TABLE")
-    if parts.several or out.is_dir():
-        if how != Reading():
-            raise Usage(
-                f"{parts.display} is read in parts, where --missing, --encoding, --separator, --header and --sheet "
-                "have no effect: leave them out, or name one file and a file to write"
-            )
-        with output.working(f"scoring {parts.display}"):
-            loaded = read_model(model, trust=trust, max_size=max_size)
-            predict_parts(model, loaded, parts, out, keep, raw_cells=raw_cells)
-        return
-    table = tables[0]
-    if not to_stdout:
-        check_writable(out, "--out", (model, table))
+    parts, table = find_parts(tables, "TABLE"), display_path(tables[0])
+    in_parts = parts.several or out.is_dir()
+    if in_parts and how != Reading():
+        raise Usage(
+            f"{parts.display} is read in parts, where --missing, --encoding, --separator, --header and --sheet "
+            "have no effect: leave them out, or name one file and a file to write"
+        )
+    if not in_parts and not to_stdout:
+        check_writable(out, "--out", (model, *parts.paths))
         check_ending(out, "--out", "CSV", "csv", "txt")
-    if not parts.fits():
+    if not in_parts and not parts.fits():
         output.note(f"{table} may not fit in memory: to score it in parts, name an existing folder by --out")
-    with output.working(f"scoring {display_path(table)}"):
+    with output.working(f"scoring {parts.display}"):
         loaded = read_model(model, trust=trust, max_size=max_size)
-        names = [loaded.target, *keep]
-        rows = read_table(table, text_columns(loaded.kinds), max_size=max_size, names=names, how=how)
-        _note_new_values(rows, loaded.columns, display_path(table))
-        scored = score_rows(rows, loaded, keep, display_path(table))
-        if not scored.n_trained:
-            scored.results.pop(TRAINED_ON, None)  # a column of "no" alone is useless
-    text, n_quoted = _as_csv(scored, raw_cells)
-    _print_notes(scored.extra, scored.n_trained, len(rows), loaded, n_quoted)
+        if in_parts:
+            counts, extra = predict_parts(model, loaded, parts, out, keep, raw_cells=raw_cells)
+        else:
+            names = [loaded.target, *keep]
+            rows = read_table(tables[0], text_columns(loaded.kinds), max_size=max_size, names=names, how=how)
+            _note_new_values(rows, loaded.columns, table)
+            scored = score_rows(rows, loaded, keep, table)
+            if not scored.n_trained:
+                scored.results.pop(TRAINED_ON, None)  # a column of "no" alone is useless
+            text, n_quoted = _as_csv(scored, raw_cells)
+            counts = Counter(rows=len(rows), scored=len(rows), trained=scored.n_trained, quoted=n_quoted)
+            extra = scored.extra
+    _print_notes(extra, counts)
     if to_stdout:
         sys.stdout.write(text)
         return
-    write_whole(out, text)
-    output.say(f"{loaded.about}: {len(rows)} rows scored for {len(loaded.classes)} classes", f"wrote {visible(out)}")
-    output.result({"model": loaded.about, "rows": len(rows), "classes": loaded.classes, "files": {"scores": out}})
+    if not in_parts:
+        write_whole(out, text)
+    output.say(
+        f"{loaded.about}: {counts['rows']} rows scored for {len(loaded.classes)} classes",
+        f"wrote {counts['files']} files to {visible(out)}" if in_parts else f"wrote {visible(out)}",
+    )
+    n_files = {"parts": counts["files"]} if in_parts else {}
+    found = {"model": loaded.about, "rows": counts["rows"], "classes": loaded.classes, **n_files}
+    output.result({**found, "files": {"scores": out}})
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,20 +190,22 @@ def _note_new_values(rows: Any, columns: Any, table: Path) -> None:
             )
 
 
-def _print_notes(extra: list[str], n_trained: int, n_rows: int, loaded: Any, n_quoted: int) -> None:
+def _print_notes(extra: list[str], counts: Counter[str]) -> None:
     from mauc._tables.read import first_names
     from mauc._tables.saved_scores import trained_note
 
     output = current()
     if extra:
         output.note(f"extra columns are ignored: {first_names(extra, 5)}")
-    if n_trained:
-        output.note(trained_note(n_trained, n_rows))
-    if n_quoted:
+    if counts["trained"]:
+        output.note(trained_note(counts["trained"], counts["scored"]))
+    if counts["quoted"]:
         output.note(
-            f"{n_quoted} cells or column names that a spreadsheet would run as formulas are quoted by ', which mauc "
-            "evaluate understands; to leave them unquoted use --raw-cells"
+            f"{counts['quoted']} cells or column names that a spreadsheet would run as formulas are quoted by ', which "
+            "mauc evaluate understands; to leave them unquoted use --raw-cells"
         )
+    if counts["reused"]:
+        output.note(f"{counts['reused']} of the {counts['files']} files existed already and were not scored again")
 
 
 def _as_csv(scored: Scored, raw_cells: bool) -> tuple[str, int]:
@@ -221,8 +229,8 @@ def _as_csv(scored: Scored, raw_cells: bool) -> tuple[str, int]:
 
 def predict_parts(
     model: Path, loaded: Any, parts: Any, out: Path, keep: list[str], *, raw_cells: bool, part_rows: int = 1 << 17
-) -> None:
-    """Write ``out/NAME-00000.parquet`` (or .csv, as the table is) and so on for each part of the table.
+) -> tuple[Counter[str], list[str]]:
+    """Write ``out/NAME-00000.parquet`` (or .csv, as the table is) and so on; return counts and extra columns.
 
     Each file is written whole or not at all, and an existing one is not made again. The manifest says which model and
     table the scores are of, and whether they are complete: scores of another run are refused, and incomplete ones are
@@ -231,7 +239,6 @@ def predict_parts(
     from mauc._tables.columns import text_columns
     from mauc._tables.parts import MANIFEST, table_chunks
 
-    output = current()
     check_folder(out, "--out")
     manifest = {
         "model": hashlib.sha256(model.read_bytes()).hexdigest(),
@@ -241,7 +248,7 @@ def predict_parts(
         "part_rows": part_rows,
     }
     _check_output_folder(out, parts, manifest)
-    names = parts.names  # compares all headers before the first part is scored
+    names = parts.names  # compares the headers of all parts
     write_whole(out / MANIFEST, json.dumps({**manifest, "complete": False}))
     counts: Counter[str] = Counter()
     extra: list[str] = []
@@ -269,24 +276,7 @@ def predict_parts(
     if not counts["rows"]:
         raise Failure(f"{parts.display} has no rows: check that it is the right table")
     write_whole(out / MANIFEST, json.dumps({**manifest, "complete": True}))
-    _print_notes(
-        [name for name in names if name in extra], counts["trained"], counts["scored"], loaded, counts["quoted"]
-    )
-    if counts["reused"]:
-        output.note(f"{counts['reused']} of the {counts['files']} files existed already and were not scored again")
-    output.say(
-        f"{loaded.about}: {counts['rows']} rows scored for {len(loaded.classes)} classes",
-        f"wrote {counts['files']} files to {visible(out)}",
-    )
-    output.result(
-        {
-            "model": loaded.about,
-            "rows": counts["rows"],
-            "classes": loaded.classes,
-            "parts": counts["files"],
-            "files": {"scores": out},
-        }
-    )
+    return counts, [name for name in names if name in extra]
 
 
 def _check_output_folder(out: Path, parts: Any, manifest: dict[str, Any]) -> None:

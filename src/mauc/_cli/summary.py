@@ -3,8 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from rich.box import SIMPLE_HEAD
-
 from mauc._cli.output import TextTable
 from mauc._tables.training import Leaderboard
 from mauc.metrics import Importance, Interval, ModelComparison
@@ -40,26 +38,23 @@ def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> Te
     labels = judgement.labels
     shown = range(len(labels)) if len(labels) <= MOST_SIZES else range(len(labels) - MOST_SIZES, len(labels))
     title = "Classes" if len(shown) == len(labels) else f"The {MOST_SIZES} rarest of {len(labels)} classes"
-    table = TextTable(title)
-    table.add_column("class")
     further = judgement.further
-    recall = [] if further is None else ["recall"]
-    for heading in (*(["training rows"] if training is not None else []), "test rows", "mean AUC", *recall):
-        table.add_column(heading, justify="right")
+    before, after = ["training rows"] if training is not None else [], ["recall"] if further is not None else []
+    table = TextTable(title, ["class"], [*before, "test rows", "mean AUC", *after])
     means = judgement.class_auc
     for k in shown:
-        before = [str(training.get(labels[k], 0))] if training is not None else []
-        found = [] if further is None else [f"{further.classes[k].recall.score:.4f}"]
-        table.add_row(labels[k], *before, str(judgement.counts[k]), f"{means[k]:.4f}", *found)
+        trained = [str(training.get(labels[k], 0))] if training is not None else []
+        recall = [f"{further.classes[k].recall.score:.4f}"] if further is not None else []
+        table.add_row(labels[k], *trained, str(judgement.counts[k]), f"{means[k]:.4f}", *recall)
     return table
 
 
 def worst_pairs(judgement: Judgement) -> TextTable:
     """Return the pairs whose intervals have the lowest upper ends."""
     pairs = judgement.worst[:WORST]
-    table = TextTable("Weakest class pair" if len(pairs) == 1 else "Weakest class pairs")
-    for heading in ("class", "test rows", "and", "test rows", "mean AUC", f"{judgement.level_text} interval"):
-        table.add_column(heading, justify="right")
+    title = "Weakest class pair" if len(pairs) == 1 else "Weakest class pairs"
+    headings = ("class", "test rows", "and", "test rows", "mean AUC", f"{judgement.level_text} interval")
+    table = TextTable(title, (), headings)
     names, counts = judgement.labels, judgement.counts
     for pair in pairs:
         i, j, found = pair.i, pair.j, pair.interval
@@ -76,20 +71,15 @@ def advice(judgement: Judgement) -> list[str]:
 
 def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
     """Return validation and test scores of all models, the chosen one first."""
-    table = TextTable(
-        "Models compared; p: paired test against the first",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("model", overflow="fold")
-    for heading in ("validation", "test MAUC", f"{judgement.level_text} interval", "difference", "p"):
-        table.add_column(heading, justify="right")
+    headings = ("validation", "test MAUC", f"{judgement.level_text} interval", "difference", "p")
+    table = TextTable("Models compared; p: paired test against the first", ["model"], headings, narrow=True)
     tests = {test.a: test for test in judgement.tests}
     scores = {model.name: model for model in judgement.models}
     for entry in board.entries:
         found = scores[entry.name].mauc
         validation = "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}"
-        table.add_row(entry.name, validation, f"{found.score:.4f}", _range(found), *_tested(tests.get(entry.name)))
+        row = (validation, f"{found.score:.4f}", _range(found))
+        table.add_row(entry.name, *row, *_against_first(tests.get(entry.name)))
     return table
 
 
@@ -100,9 +90,7 @@ def importance_tables(found: Sequence[Importance], how: str) -> list[str | TextT
         rows = [each for each in found if each.pair == pair]
         of = "MAUC drop" if pair is None else f"AUC drop of {pair[0]} and {pair[1]}"
         which = f"; the top {COLUMNS} of {len(rows)} columns" if len(rows) > COLUMNS else ""
-        table = TextTable("")
-        for heading in ("column", "drop", "standard error"):
-            table.add_column(heading, justify="right")
+        table = TextTable("", (), ("column", "drop", "standard error"))
         for each in rows[:COLUMNS]:
             table.add_row(each.column, f"{each.drop:z.4f}", f"{each.stderr:.4f}" if each.drop else "–")
         lines += [f"Permutation importance ({of}): {how}{which}", table]
@@ -112,15 +100,13 @@ def importance_tables(found: Sequence[Importance], how: str) -> list[str | TextT
 def comparison(judgement: Judgement) -> TextTable:
     """Return the scores of all models, with paired tests against the first."""
     title = f"Models compared; p: paired test against {judgement.headline.name}"
-    table = TextTable(title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("model", overflow="fold")
-    for heading in ("MAUC", f"{judgement.level_text} interval", "accuracy", "difference", "p"):
-        table.add_column(heading, justify="right")
+    headings = ("MAUC", f"{judgement.level_text} interval", "accuracy", "difference", "p")
+    table = TextTable(title, ["model"], headings, narrow=True)
     tests = {test.a: test for test in judgement.tests}
     for model in judgement.models:
         interval = model.mauc
         row = (f"{interval.score:.4f}", _range(interval), f"{model.accuracy:.4f}")
-        table.add_row(model.name, *row, *_tested(tests.get(model.name)))
+        table.add_row(model.name, *row, *_against_first(tests.get(model.name)))
     return table
 
 
@@ -133,10 +119,8 @@ def subgroups(judgement: Judgement) -> list[TextTable]:
     """Return the scores of the first model on each subgroup; nothing if there are none."""
     if not judgement.subgroups:
         return []
-    table = TextTable("Subgroups, each against the other rows; p: corrected for the number of levels")
-    table.add_column("level")
-    for heading in ("test rows", "MAUC", f"{judgement.level_text} interval", "difference", "p"):
-        table.add_column(heading, justify="right")
+    title = "Subgroups, each against the other rows; p: corrected for the number of levels"
+    table = TextTable(title, ["level"], ("test rows", "MAUC", f"{judgement.level_text} interval", "difference", "p"))
     for one in judgement.subgroups:
         known, tested = not math.isnan(one.mauc.score), not math.isnan(one.holm)
         table.add_row(
@@ -144,14 +128,15 @@ def subgroups(judgement: Judgement) -> list[TextTable]:
             str(one.rows),
             f"{one.mauc.score:.4f}" if known else "–",
             f"{one.mauc.low:.3f}–{one.mauc.high:.3f}" if known else "–",
-            f"{one.difference.difference:+z.4f}" if tested else "–",
-            ("<0.001" if one.holm < 0.001 else f"{one.holm:.3f}") if tested else "–",
+            *(_tested(one.difference.difference, one.holm) if tested else ("–", "–")),
         )
     return [table]
 
 
-def _tested(test: ModelComparison | None) -> tuple[str, str]:
-    """Return the difference and its p-value as cells."""
-    if test is None:
-        return "–", "–"
-    return f"{test.difference:+z.4f}", "<0.001" if test.holm < 0.001 else f"{test.holm:.3f}"
+def _against_first(test: ModelComparison | None) -> tuple[str, str]:
+    return ("–", "–") if test is None else _tested(test.difference, test.holm)
+
+
+def _tested(difference: float, pvalue: float) -> tuple[str, str]:
+    """Return a difference and its p-value as cells."""
+    return f"{difference:+z.4f}", "<0.001" if pvalue < 0.001 else f"{pvalue:.3f}"

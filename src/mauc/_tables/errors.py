@@ -12,9 +12,7 @@ NOT_CONVERGED = (
 PLAIN = {
     r"cv must give a fold that holds out two classes": "too few rows of some classes to choose --alpha and --l2 by "
     "cross-validation: give both, such as --alpha 4 --l2 0.01, add rows, or leave such classes out with --min-rows",
-    r"Found unknown categories in columns": "some columns hold values that the training rows do not have: these are "
-    "treated as unknown",
-    r"\w+ stopped before the gradient fell below tol": NOT_CONVERGED,
+    r"\S+ stopped before the gradient fell below tol": NOT_CONVERGED,
     r"lbfgs failed to converge": NOT_CONVERGED,
 }
 """Messages of libraries about their own parameters, and what a user of the command can do."""

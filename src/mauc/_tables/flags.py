@@ -10,13 +10,14 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mauc._tables.columns import are_dates
-from mauc._tables.data import by_group, by_time, stratified
+from mauc._tables.data import Split, by_group, by_time, stratified
 from mauc._tables.errors import Failure
 from mauc._tables.read import Table
 from mauc._tables.saved_scores import Hashes, row_hashes
@@ -295,7 +296,8 @@ def flag_codes(
     for alone, name in sorted(found, reverse=True)[:2]:
         groups = np.asarray(table[name].astype(str))
         some = _rows_of_some_groups(groups, CHECKED_ROWS, seed)
-        scores = _score_both_ways(table, labels, name, some, fit_and_score, seed, groups=groups)
+        split = partial(by_group, labels[some], groups[some], seed=seed)
+        scores = _score_both_ways(table, labels, name, some, split, fit_and_score, seed)
         if scores is not None and not scores.differ:
             continue
         both = f" (MAUC {scores.random:.3f}, but {scores.other:.3f} with whole groups held out)" if scores else ""
@@ -312,7 +314,8 @@ def flag_times(table: Table, labels: NDArray[Any], fit_and_score: FitAndScore, s
     columns = ((str(name), _times(table[name])) for name in table.columns)
     rows = some_of_each(labels, CHECKED_ROWS, seed)
     for name, times in [(name, times) for name, times in columns if times is not None][:2]:
-        scores = _score_both_ways(table, labels, name, rows, fit_and_score, seed, times=times)
+        split = partial(by_time, labels[rows], times[rows])
+        scores = _score_both_ways(table, labels, name, rows, split, fit_and_score, seed)
         if scores is not None and scores.differ:
             text = (
                 f"the latest rows by column {name!r} are predicted worse than random rows (MAUC {scores.other:.3f} and "
@@ -341,27 +344,22 @@ def _score_both_ways(
     labels: NDArray[Any],
     name: str,
     rows: Ints,
+    split: Callable[..., Split],
     fit_and_score: FitAndScore,
     seed: int,
-    *,
-    groups: NDArray[Any] | None = None,
-    times: NDArray[Any] | None = None,
     share: float = 0.25,
 ) -> _TwoScores | None:
-    """Score a random split of the rows, and one by groups or times without their column; None if either fails."""
+    """Score a random split of the rows, and another one without its column; None if either fails."""
     try:
-        if times is not None:
-            split = by_time(labels[rows], times[rows], share)
-        else:
-            split = by_group(labels[rows], np.asarray(groups)[rows], share, seed)
+        train, test = (rows[part] for part in split(share=share))
     except Failure:  # too few groups or times
         return None
-    random_split = stratified(labels[rows], share, seed)
-    random = fit_and_score(table, *(rows[part] for part in random_split))
-    other = fit_and_score(table.drop(columns=name), *(rows[part] for part in split)) if table.shape[1] > 1 else 0.5
+    random_train, random_test = (rows[part] for part in stratified(labels[rows], share, seed))
+    random = fit_and_score(table, random_train, random_test)
+    other = fit_and_score(table.drop(columns=name), train, test) if table.shape[1] > 1 else 0.5
     if math.isnan(random + other):
         return None
-    variance = _variance(random, labels[rows[random_split[1]]]) + _variance(other, labels[rows[split[1]]])
+    variance = _variance(random, labels[random_test]) + _variance(other, labels[test])
     return _TwoScores(random, other, 2.0 * math.sqrt(variance))
 
 

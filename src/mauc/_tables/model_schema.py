@@ -8,7 +8,6 @@ loader that calls what a file names (partials, bound methods, operators) is on t
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
 from typing import Any
@@ -116,12 +115,15 @@ BIT_GENERATORS = frozenset(f'"{name}"' for name in ("PCG64", "PCG64DXSM", "MT199
 
 Node = dict[str, Any]
 COMMON = frozenset({"__class__", "__module__", "__loader__", "__id__"})
-FIELDS = {
-    "DictNode": {"key_types", "content"},
-    "JsonNode": {"content", "is_json"},
-    "TreeNode": {"__reduce__", "content"},
-    "LossNode": {"__reduce__", "content"},
-    "TypeNode": set(),
+# The other fields of a node; those of loaders that are not here are the content alone.
+FIELDS: Mapping[str, tuple[Collection[str], ...]] = {
+    "DictNode": ({"key_types", "content"},),
+    "JsonNode": ({"content", "is_json"},),
+    "NdArrayNode": ({"type", "file"}, {"type", "content", "shape"}),
+    "ObjectNode": ({"content"}, set()),
+    "TreeNode": ({"__reduce__", "content"},),
+    "LossNode": ({"__reduce__", "content"},),
+    "TypeNode": (set(),),
 }
 ARRAY_FILE = re.compile(r"[0-9]+\.npy", re.ASCII)
 
@@ -137,24 +139,26 @@ def foreign_parts(schema: Any, files: Collection[str] = ()) -> list[str]:
     """
     if not isinstance(schema, dict):
         raise Malformed("no tree")
-    # skops replaces a node by an earlier one of the same number, whatever it holds: check nodes of a number together.
-    by_id: dict[int, list[Node]] = defaultdict(list)
+    listed: list[Node] = []
     found: set[str] = set()
+    alike: dict[int, Any] = {}
     waiting = [{key: value for key, value in schema.items() if key not in ("protocol", "_skops_version")}]
     while waiting:
         node = waiting.pop()
         _check_common(node)
-        by_id[node["__id__"]].append(node)
-        loader, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
+        loader, name = node["__loader__"], _name(node)
         if name in ALLOWED.get(loader, ()) and "." not in node["__class__"]:
             waiting.extend(_children(node, files))
+            listed.append(node)
+            # skops replaces a node by an earlier one of the same number, whatever it holds.
+            if alike.setdefault(node["__id__"], _identity(node)) != _identity(node):
+                raise Malformed("two different nodes of one number")
         else:
             found.add(name if loader == "ObjectNode" else f"{name} ({loader})")
             waiting.extend(_nodes_within([value for key, value in node.items() if key not in COMMON]))
-    names = {f"{n['__module__']}.{n['__class__']}" for same in by_id.values() for n in same}
     if not found:
-        found.update(name for name in names if not is_itself(name))
-        found.update(_harmful_attributes(by_id))
+        found.update(name for name in set(map(_name, listed)) if not is_itself(name))
+        found.update(harmful for node in listed for harmful in _harmful_attributes(node))
     return sorted(found)
 
 
@@ -172,6 +176,10 @@ def is_itself(name: str) -> bool:
     return f"{thing.__module__}.{thing.__qualname__}" == name
 
 
+def _name(node: Node) -> str:
+    return f"{node['__module__']}.{node['__class__']}"
+
+
 def _check_common(node: Any) -> None:
     if not isinstance(node, dict) or not node.keys() >= COMMON:
         raise Malformed("a node that lacks its type")
@@ -182,51 +190,24 @@ def _check_common(node: Any) -> None:
 
 
 def _children(node: Node, files: Collection[str]) -> list[Node]:
-    """Return the child nodes; raise Malformed unless the node has the fields of its loader, each of its kind."""
-    loader, content = node["__loader__"], node.get("content")
-    fields = node.keys() - COMMON
-    if loader == "ObjectNode" and not fields:
-        return []
-    if loader == "NdArrayNode":
-        return _children_of_array(node, fields, files)
-    if fields != FIELDS.get(loader, {"content"}):
+    """Return the child nodes; raise Malformed unless the node has the fields of its loader, and they hold nodes."""
+    loader, fields = node["__loader__"], node.keys() - COMMON
+    if fields not in FIELDS.get(loader, ({"content"},)):
         raise Malformed(f"other fields than those of a {loader}")
-    if loader == "TypeNode":
+    if loader == "JsonNode":
+        if not isinstance(node["content"], str):
+            raise Malformed("the content of a JsonNode")
         return []
-    if loader == "JsonNode" and isinstance(content, str):
-        return []
-    if loader == "DictNode" and isinstance(content, dict):
-        return [node["key_types"], *content.values()]
-    if loader in ("ListNode", "TupleNode") and isinstance(content, list):
-        return content
-    if loader in ("ObjectNode", "DTypeNode", "ConstructorFromReduceNode") and isinstance(content, dict):
-        return [content]
-    if loader in ("TreeNode", "LossNode") and isinstance(content, dict):
-        reduced = node["__reduce__"]
-        if isinstance(reduced, dict) and reduced.keys() == {"args"}:
-            return [content, reduced["args"]]
-    if (
-        loader == "RandomGeneratorNode"
-        and isinstance(content, dict)
-        and content.keys() == {"bit_generator", "seed_seq"}
-    ):
-        return [content["bit_generator"], content["seed_seq"]]
-    raise Malformed(f"the content of a {loader}")
-
-
-def _children_of_array(node: Node, fields: Collection[str], files: Collection[str]) -> list[Node]:
-    if node.get("type") == "numpy" and fields == {"type", "file"}:
+    if "file" in fields:
         file = node["file"]
-        if isinstance(file, str) and ARRAY_FILE.fullmatch(file) and file in files:
-            return []
-        raise Malformed(f"the file {file!r}")
-    if node.get("type") == "json" and fields == {"type", "content", "shape"} and isinstance(node["content"], list):
-        return [*node["content"], node["shape"]]
-    raise Malformed("the content of a NdArrayNode")
+        if not (isinstance(file, str) and ARRAY_FILE.fullmatch(file) and file in files):
+            raise Malformed(f"the file {file!r}")
+        return []
+    return list(_nodes_within([node[field] for field in fields - {"type"}], nothing_else=True))
 
 
-def _nodes_within(values: list[Any]) -> Iterator[Node]:
-    """Yield whatever looks like a node within an unknown loader's node, so that a refusal can name it."""
+def _nodes_within(values: list[Any], *, nothing_else: bool = False) -> Iterator[Node]:
+    """Yield the nodes in nested dicts and lists, which may have to hold ``nothing_else``."""
     while values:
         value = values.pop()
         if isinstance(value, dict) and value.keys() >= COMMON:
@@ -235,58 +216,53 @@ def _nodes_within(values: list[Any]) -> Iterator[Node]:
             values.extend(value.values())
         elif isinstance(value, list):
             values.extend(value)
+        elif nothing_else:
+            raise Malformed("a value that is no node")
 
 
-def _harmful_attributes(by_id: Mapping[int, list[Node]]) -> Iterator[str]:
-    """Yield listed types whose attributes would make them do more than predict."""
-    # Thousands of nodes may share one number: each number is checked once.
-    contents: dict[int, set[str | None]] = {}
-    texts: dict[int, set[str]] = {}
+def _identity(node: Node) -> Any:
+    """Return what nodes of one number must have in common: the type, and what the check of attributes looks at.
 
-    def is_json(node: Node, allowed: Collection[str]) -> bool:
-        number = node["__id__"]
-        if number not in contents:
-            contents[number] = {n["content"] if n["__loader__"] == "JsonNode" else None for n in by_id[number]}
-        return all(content is not None and content in allowed for content in contents[number])
+    The attributes of an object may have other numbers each time that it is saved; they are checked each time.
+    """
+    content = _json_of(node)
+    if node["__loader__"] == "DictNode" and isinstance(node["content"], dict):
+        content = {key: isinstance(child, dict) and child.get("__id__") for key, child in node["content"].items()}
+    return node["__loader__"], _name(node), content
 
-    def texts_of(number: int) -> set[str]:
-        if number not in texts:
-            texts[number] = {text for n in by_id[number] if (text := _text_of(n)) is not None}
-        return texts[number]
 
-    checked: set[tuple[str, int]] = set()
-    for node in (node for same in by_id.values() for node in same):
-        if node["__loader__"] == "RandomGeneratorNode":
-            for state in by_id[node["content"]["bit_generator"]["__id__"]]:
-                name = state["content"].get("bit_generator") if state["__loader__"] == "DictNode" else None
-                if name is None or not is_json(name, BIT_GENERATORS):
-                    yield "numpy.random._generator.Generator of an unknown kind"
-        if node["__loader__"] != "ObjectNode" or "content" not in node:
-            continue
-        if (node["__class__"], node["content"]["__id__"]) in checked:
-            continue
-        checked.add((node["__class__"], node["content"]["__id__"]))
-        for attributes in by_id[node["content"]["__id__"]]:
-            if attributes["__loader__"] != "DictNode":
-                if not is_json(attributes, ("null",)):
-                    yield f"{node['__class__']} with attributes that are no dict"
-                continue
-            for key, value in attributes["content"].items():
-                # From an attribute of such a name NumPy would take an address in memory.
-                harmful = key.startswith("__") or (key in FIXED and not is_json(value, (FIXED[key],)))
-                found = () if key in FIXED else texts_of(value["__id__"])
-                if harmful or any(not TEXTS.get(key, WORD).fullmatch(text) for text in found):
-                    yield f"{node['__class__']}.{key}"
+def _harmful_attributes(node: Node) -> Iterator[str]:
+    """Yield the attributes of a listed type that would make it do more than predict."""
+    loader: str = node["__loader__"]
+    content: Any = node.get("content")
+    if loader == "RandomGeneratorNode":
+        state = content["bit_generator"]
+        kind = state["content"].get("bit_generator") if state["__loader__"] == "DictNode" else None
+        if kind is None or _json_of(kind) not in BIT_GENERATORS:
+            yield "numpy.random._generator.Generator of an unknown kind"
+    if loader != "ObjectNode" or content is None or _json_of(content) == "null":
+        return
+    if content["__loader__"] != "DictNode":
+        yield f"{node['__class__']} with attributes that are no dict"
+        return
+    for key, value in content["content"].items():
+        # From an attribute whose name begins with __ NumPy would take an address in memory.
+        harmful = key.startswith("__") or (key in FIXED and _json_of(value) != FIXED[key])
+        text = None if key in FIXED else _text_of(value)
+        if harmful or (text is not None and not TEXTS.get(key, WORD).fullmatch(text)):
+            yield f"{node['__class__']}.{key}"
+
+
+def _json_of(node: Node) -> Any:
+    return node["content"] if node["__loader__"] == "JsonNode" else None
 
 
 def _text_of(node: Node) -> str | None:
     """Return the text that skops makes of a node; None if it makes something else."""
     if node["__loader__"] == "NdArrayNode" and node["__class__"] == "str_":
         return "\0"  # mauc fit writes none; matches no pattern
-    if node["__loader__"] != "JsonNode":
-        return None
     try:
-        value = json.loads(node["content"])
+        value = None if _json_of(node) is None else json.loads(_json_of(node))
     except ValueError:
         raise Malformed("the content of a JsonNode") from None
     return value if isinstance(value, str) else None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mauc._tables.errors import Usage
-from mauc._validation import check_choice
+from mauc._validation import check_choice, check_not_negative, check_real
 
 # Margins that suit softmax scores, which differ by one at most.
 ALPHAS = {"squared": (0.5, 1.0, 2.0), "hinge": (0.2, 0.5, 1.0)}
@@ -22,12 +22,12 @@ class Linear:
     def __post_init__(self) -> None:
         from mauc.surrogates import SURROGATES, get_surrogate
 
-        for option, value in (("--alpha", self.alpha), ("--l2", self.l2)):
-            if value is not None and not 0 < value < float("inf"):
-                raise Usage(f"{option} must be a finite number above 0, got {value}")
-        if self.log_loss is not None and not 0 <= self.log_loss < float("inf"):
-            raise Usage(f"--log-loss must be a finite number of at least 0, got {self.log_loss:g}")
         try:
+            for option, value in (("--alpha", self.alpha), ("--l2", self.l2)):
+                if value is not None:
+                    check_real(option, value, low=0)
+            if self.log_loss is not None:
+                check_not_negative("--log-loss", self.log_loss)
             if self.surrogate is not None:
                 check_choice("--surrogate", self.surrogate, sorted(SURROGATES))
         except ValueError as error:

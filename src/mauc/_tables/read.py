@@ -41,19 +41,22 @@ def read_table(
     how = how or Reading()
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
-    source = Source.of(path, max_size)
+    source = Source.of(path)
     if source.content is None and not path.exists():
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise Failure(f"File not found: {path}{_did_you_mean(path.name, others)}")
+        raise Failure(f"File not found: {path}{did_you_mean(path.name, others)}")
     kind = source.kind
     for option, value, kinds in (
         ("--sheet", how.sheet, EXCEL),
         ("--separator", how.separator, TEXT),
+        ("--encoding", how.encoding, (*TEXT, "arff")),
         ("--header/--no-header", how.header, TEXT + EXCEL),
     ):
         if value is not None and kind not in kinds:
             which = " and ".join(name for name, some in (("text", TEXT), ("Excel", EXCEL)) if set(some) <= set(kinds))
             raise Usage(f"{option} is for {which} files, and {source.path} is none: leave it out")
+    if kind in (*TEXT, "arff"):
+        source.check_size(max_size)
     if kind in EXCEL:
         source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
     if kind in TEXT or kind in EXCEL:
@@ -215,7 +218,8 @@ def nearest(name: str, names: Sequence[str]) -> list[str]:
     return [by_lower[key] for key in difflib.get_close_matches(name.lower(), list(by_lower), n=3, cutoff=0.65)]
 
 
-def _did_you_mean(name: str, names: Sequence[str]) -> str:
+def did_you_mean(name: str, names: Sequence[str]) -> str:
+    """Return a question about the names that look like this one; empty if none does."""
     close = nearest(name, names)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
@@ -225,7 +229,7 @@ def get_column(table: Table, name: str, option: str, path: Path, otherwise: str 
     names = [str(c) for c in table.columns]
     if name not in names:
         last = f", {names[-1]}" if len(names) > 8 else ""  # often the target
-        hint = _did_you_mean(name, names) or f"; its columns are {first_names(names)}{last}{otherwise}"
+        hint = did_you_mean(name, names) or f"; its columns are {first_names(names)}{last}{otherwise}"
         raise Usage(f"{option} {name!r} is not a column of {path}{hint}")
     return table[name]
 

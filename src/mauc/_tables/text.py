@@ -19,7 +19,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from mauc._archive import GB, MAX_SIZE
+from mauc._archive import GB
 from mauc._tables.errors import Failure, Usage
 
 PREFIX = "score:"
@@ -81,19 +81,17 @@ class Source:
     path: Path
     content: bytes | None = None
     """The bytes of a stream; None for a file."""
-    max_size: float = MAX_SIZE
-    """GB that unpacking may add to its size."""
 
     @classmethod
-    def of(cls, path: Path, max_size: float = MAX_SIZE) -> "Source":
+    def of(cls, path: Path) -> "Source":
         """Read a stream, which is ``-`` or a pipe such as ``<(zcat trees.csv.gz)``; leave a file for later."""
         if path == STDIN:
             if sys.stdin is None:
                 raise Failure("standard input is closed: name a file, or send a table to the command")
-            return cls(display_path(path), sys.stdin.buffer.read(), max_size)
+            return cls(display_path(path), sys.stdin.buffer.read())
         if path.exists() and not path.is_file() and not path.is_dir():
-            return cls(path, path.read_bytes(), max_size)
-        return cls(path, None, max_size)
+            return cls(path, path.read_bytes())
+        return cls(path)
 
     @property
     def kind(self) -> str:
@@ -113,40 +111,28 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the bytes, unpacked if they are gzipped, but no more of them than ``max_size`` allows."""
+        """Open the bytes, unpacked if they are gzipped."""
         with self.raw() as stream:
             is_packed = stream.read(2) == b"\x1f\x8b"
-            n_packed = stream.seek(0, 2)
             stream.seek(0)
-            if not is_packed:
-                yield stream
-                return
-            with gzip.GzipFile(fileobj=stream) as unpacked:
-                yield cast(BinaryIO, io.BufferedReader(_Bounded(unpacked, n_packed, self)))
+            yield cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if is_packed else stream
 
-
-class _Bounded(io.RawIOBase):
-    """A gzip stream that fails once it unpacks to more than the user allows."""
-
-    def __init__(self, unpacked: gzip.GzipFile, n_packed: int, source: Source) -> None:
-        self.unpacked, self.n_packed, self.source = unpacked, n_packed, source
-        self.left = n_packed + source.max_size * GB
-
-    def readable(self) -> bool:
-        """Return True, as :mod:`io` requires."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read bytes into the buffer and return their number, as in :mod:`io`; fail above the limit."""
-        n = self.unpacked.readinto(buffer)
-        self.left -= n
-        if self.left < 0:
-            allowed = (self.n_packed + self.source.max_size * GB) / GB
+    def check_size(self, max_size: float) -> None:
+        """Refuse gzipped bytes that unpack to more than ``max_size`` GB beyond their own size."""
+        with self.raw() as stream:
+            n_packed = stream.seek(0, 2)
+        n_bytes, allowed = 0, n_packed + max_size * GB
+        try:
+            with self.open() as stream:
+                while isinstance(stream, gzip.GzipFile) and n_bytes <= allowed and (block := stream.read(BLOCK)):
+                    n_bytes += len(block)
+        except UNREADABLE as error:
+            raise unreadable_text(self.path, error) from None
+        if n_bytes > allowed:
             raise Failure(
-                f"{self.source.path} unpacks from {self.n_packed / GB:.3g} to over {allowed:.3g} GB, and "
-                f"{self.source.max_size:g} more are allowed: raise --max-size if you trust the file"
+                f"{self.path} unpacks from {n_packed / GB:.3g} to over {allowed / GB:.3g} GB, and {max_size:g} more "
+                "are allowed: raise --max-size if you trust the file"
             )
-        return n
 
 
 def check_separator(separator: str | None) -> str | None:
