@@ -266,7 +266,7 @@ def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
     call = ("fit", "trees.csv", "--target", "species", "--no-importance", "--time-limit", 0.5, "--report", "r.html")
     told = run(*call)
     assert told.exit_code == 0, told.output
-    cut = "logistic regression with a strong penalty were not ready in time"
+    cut = "logistic regression with a strong penalty were not trained: there is time for a small forest only"
     assert cut in told.stdout
     assert "A faster machine, or a longer --time-limit, may choose another model." in told.stdout
     assert cut in Path("r.html").read_text()

@@ -13,6 +13,7 @@ from mauc._cli.app import TABLE, Dates, DropUnlabelled, Encoding, Header, MaxSiz
 from mauc._cli.files import REPORTS, check_ending, check_writable
 from mauc._cli.output import TextTable, current
 from mauc._io import write_whole
+from mauc._lazy import process_age
 from mauc._tables.errors import Usage
 from mauc._text import visible
 
@@ -92,7 +93,7 @@ def fit(
     no part in the choice.
     """
     given = dict(locals())
-    began = time.monotonic() - min(0.5, time.process_time())  # the start of Python counts
+    began = time.monotonic() - min(1.0, process_age())  # the start of Python counts
     from mauc._tables.options import Linear, Options
     from mauc._tables.parts import check_fits, find_parts, target_missing
     from mauc._tables.saved_scores import scores_path

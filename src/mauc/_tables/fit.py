@@ -312,19 +312,19 @@ def fit_table(
     """
     began = time.monotonic()
     options = Options(
-        target,
-        time_limit,
-        effort,
-        group,
-        time_column,
-        tuple(drop),
-        holdout,
-        cv,
-        repeats,
-        seed,
-        decide,
-        refit,
-        importance,
+        target=target,
+        time_limit=time_limit,
+        effort=effort,
+        group=group,
+        time_column=time_column,
+        drop=tuple(drop),
+        holdout=holdout,
+        cv=cv,
+        repeats=repeats,
+        seed=seed,
+        decide=decide,
+        refit=refit,
+        importance=importance,
         min_rows=min_rows,
         drop_unlabelled=drop_unlabelled,
         drop_suspects=drop_suspects,
@@ -368,8 +368,8 @@ def fit_data(
     progress.step("checking the columns")
     some = train[of_some_classes(labels[train], seed)]
     columns = data.features.iloc[some]
-    # Python and its imports alone take about two seconds.
-    until = began + max(0.25 * options.time_limit, min(0.5 * options.time_limit, 5.0))
+    now = time.monotonic()
+    until = now + 0.2 * (began + options.time_limit - now)
     try:
         flags = flag_columns(columns, labels[some], data.target, seed, deadline=until)
     except TimeoutError:

@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 __all__ = ["Answer", "Task", "Workers", "serve"]
 
+LATE = "was not ready in time"
 STOPPED = "was not ready when Ctrl-C came"
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function of a module, and its arguments after the first, which is the object that all tasks share."""
@@ -58,8 +59,8 @@ class Workers:
     def __init__(self, n_workers: int | None = None, on_stop: Callable[[], None] | None = None) -> None:
         self.shared: Any = None
         self.on_stop = on_stop
-        self.late = "was not ready in time"
         self.n_workers = min(8, cpu_count()) if n_workers is None else n_workers
+        self.late = LATE if self.n_workers else "was not trained: there is time for a small forest only"
         self._round = 0
         self._tasks: queue.Queue[tuple[int, int, Task, Any] | None] = queue.Queue()
         self._answers: queue.Queue[tuple[int, Answer]] = queue.Queue()
