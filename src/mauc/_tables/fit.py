@@ -408,7 +408,17 @@ def fit_data(
     counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
     board = None if board is None else replace(board, cut=(*board.cut, *cut))
     return FittedTable(
-        data, options, model, evaluation, board, importance, note, flags, dropped, counts, column_digests(cells)
+        data=data,
+        options=options,
+        model=model,
+        evaluation=evaluation,
+        board=board,
+        importance=importance,
+        importance_note=note,
+        flags=flags,
+        dropped=dropped,
+        training_rows=counts,
+        digests=column_digests(cells),
     )
 
 
