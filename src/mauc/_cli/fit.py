@@ -245,16 +245,17 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
 def _models_compared(fitted: Any) -> list[str | TextTable]:
     """Return the models side by side, how one was chosen, and what the time limit cut."""
     from mauc._cli.summary import comparison, leaderboard
-    from mauc._tables.fit import MAY_DIFFER
     from mauc._tables.training import STACK
 
     board, found = fitted.board, fitted.evaluation.judgement
     if board is None:
         return []
     chosen = f"{board.winner} was chosen by {board.chosen_by}; the test rows played no part in the choice."
+    if len(board.entries) == 2:  # the other is the class frequencies
+        chosen = f"Only one model was trained, {board.winner}; its validation score is that of {board.chosen_by}."
     if board.winner == STACK:
         chosen += " A single model replaces the stack only if it is clearly ahead on them."
     if fitted.options.cv:
         chosen = f"Each fold chose a model by its own training rows, and is tested with that choice. {chosen}"
-    cut = [f"Cut: {'; '.join(board.cut)}. {MAY_DIFFER}"] if board.cut else []
+    cut = [f"Cut: {fitted.cut_text}"] if fitted.cut else []
     return [comparison(found) if fitted.options.cv else leaderboard(found, board), chosen, *cut, ""]
