@@ -157,10 +157,6 @@ class Workers:
             return child
 
 
-class UnreadableTask(RuntimeError):
-    """A child could not unpickle a task or the shared object."""
-
-
 class _Child:
     """A child process and the ends of its pipes."""
 
@@ -185,8 +181,6 @@ class _Child:
         self.process.stdin.flush()
         self.shared = shared
         value, error, seconds = pickle.load(self.process.stdout)
-        if isinstance(error, UnreadableTask):
-            raise error
         return value, error, seconds
 
 
@@ -214,17 +208,12 @@ def serve() -> None:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         while True:
-            message = messages.get()
+            task, *new = messages.get()
             began = time.monotonic()
-            answer: tuple[Any, Exception | None] = (None, message)
-            if not isinstance(message, UnreadableTask):
-                task, *new = message
-                shared = new[0] if new else shared
-                answer = _answer(task, shared)
+            shared = new[0] if new else shared
+            answer = _answer(task, shared)
             pickle.dump((*answer, time.monotonic() - began), answers, protocol=pickle.HIGHEST_PROTOCOL)
             answers.flush()
-            if isinstance(message, UnreadableTask):
-                return
 
 
 def _listen(source: BinaryIO, messages: "queue.Queue[Any]") -> None:
@@ -232,12 +221,10 @@ def _listen(source: BinaryIO, messages: "queue.Queue[Any]") -> None:
     while True:
         try:
             messages.put(pickle.load(source))
-        except EOFError:
+        except Exception:
+            # The parent has closed the pipe, or sent an object that only its own process knows. The rest of such a
+            # message is still in the pipe: this child can read no more.
             os._exit(0)
-        except Exception as error:
-            # The rest of the message is still in the pipe: this child can read no more.
-            messages.put(UnreadableTask(f"the task could not be read: {error}"))
-            return
 
 
 def _answer(task: Task, shared: Any) -> tuple[Any, Exception | None]:
