@@ -266,9 +266,10 @@ def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
     call = ("fit", "trees.csv", "--target", "species", "--no-importance", "--time-limit", 0.5, "--report", "r.html")
     told = run(*call)
     assert told.exit_code == 0, told.output
-    cut = "logistic regression with a strong penalty were not ready in time"
+    cut = "logistic regression with a strong penalty were not trained: there is time for a small forest only"
     assert cut in told.stdout
-    assert "A faster machine, or a longer --time-limit, may choose another model." in told.stdout
+    assert "With --time-limit 10 or more, the stack of models is trained." in told.stdout
+    assert "Only one model was trained, small forest" in told.stdout
     assert cut in Path("r.html").read_text()
     found = json.loads(run(*call, "--json").stdout)
     assert any(text.endswith(cut) for text in found["cut"])

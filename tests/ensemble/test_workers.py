@@ -74,7 +74,7 @@ def test_a_task_that_cannot_be_sent_is_an_error_and_other_answers_stay_in_place(
     assert [answer.value for answer in found[1:]] == [1, 2, 3, 4]
     workers.shared = Unreadable()
     (unread,) = workers.run([(operator.pos, ())], later())
-    assert str(unread.error) == "the task could not be read: unreadable"
+    assert "its process ended" in str(unread.error)
     workers.shared = 5
     assert [answer.value for answer in workers.run([(operator.pos, ())] * 3, later())] == [5, 5, 5]
 

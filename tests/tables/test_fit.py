@@ -1,6 +1,7 @@
 """``fit_table``: the same from Python, on frames and files, within its time."""
 
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -152,7 +153,10 @@ def test_a_few_seconds_encode_texts_by_their_order(tmp_path):
         }
     )
     fitted = fit_table(table, "kind", time_limit=5.0, importance=False)
-    assert "texts and dates were not encoded in time: only their alphabetical order is used" in fitted.cut
+    assert "texts and dates are used by their alphabetical order only: there is no time to encode them" in fitted.cut
+    assert fitted.cut_text.endswith("With --time-limit 10 or more, the stack of models is trained.")
+    in_a_minute = replace(fitted, options=replace(fitted.options, time_limit=60.0))
+    assert in_a_minute.cut_text.endswith("A faster machine, or a longer --time-limit, may choose another model.")
     assert fitted.leaderboard()["mauc"].iloc[0] > 0.9
     scores = fitted.predict_proba(table.head(50))
     loaded = read_model(fitted.save(tmp_path / "m.skops"))

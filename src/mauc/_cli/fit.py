@@ -13,6 +13,7 @@ from mauc._cli.app import TABLE, Dates, DropUnlabelled, Encoding, Header, MaxSiz
 from mauc._cli.files import REPORTS, check_ending, check_writable
 from mauc._cli.output import TextTable, current
 from mauc._io import write_whole
+from mauc._lazy import process_age
 from mauc._tables.errors import Usage
 from mauc._text import visible
 
@@ -92,7 +93,7 @@ def fit(
     no part in the choice.
     """
     given = dict(locals())
-    began = time.monotonic() - min(0.5, time.process_time())  # the start of Python counts
+    began = time.monotonic() - min(1.0, process_age())  # the start of Python counts
     from mauc._tables.options import Linear, Options
     from mauc._tables.parts import check_fits, find_parts, target_missing
     from mauc._tables.saved_scores import scores_path
@@ -242,16 +243,17 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
 def _models_compared(fitted: Any) -> list[str | TextTable]:
     """Return the models side by side, how one was chosen, and what the time limit cut."""
     from mauc._cli.summary import comparison, leaderboard
-    from mauc._tables.fit import MAY_DIFFER
     from mauc._tables.training import STACK
 
     board, found = fitted.board, fitted.evaluation.judgement
     if board is None:
         return []
     chosen = f"{board.winner} was chosen by {board.chosen_by}; the test rows played no part in the choice."
+    if len(board.entries) == 2:  # the other is the class frequencies
+        chosen = f"Only one model was trained, {board.winner}; its validation score is that of {board.chosen_by}."
     if board.winner == STACK:
         chosen += " A single model replaces the stack only if it is clearly ahead on them."
     if fitted.options.cv:
         chosen = f"Each fold chose a model by its own training rows, and is tested with that choice. {chosen}"
-    cut = [f"Cut: {'; '.join(board.cut)}. {MAY_DIFFER}"] if board.cut else []
+    cut = [f"Cut: {fitted.cut_text}"] if fitted.cut else []
     return [comparison(found) if fitted.options.cv else leaderboard(found, board), chosen, *cut, ""]

@@ -50,7 +50,6 @@ TRAINING_SHARE = 0.75
 """Share of the time limit for training; the rest is for testing, importance and the report."""
 SHORT_ROWS, SHORT_CELLS = 5_000, 2_000_000
 """Most training rows, and test rows, if the time limit is a few seconds; fewer if a table has many columns."""
-MAY_DIFFER = "A faster machine, or a longer --time-limit, may choose another model."
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +96,14 @@ class FittedTable:
     def cut(self) -> tuple[str, ...]:
         """What the time limit cut, in words; if empty, another machine gives the same model."""
         return self.board.cut if self.board else ()
+
+    @property
+    def cut_text(self) -> str:
+        """What was cut, and what may choose another model: within a few seconds every machine trains the same one."""
+        hint = "A faster machine, or a longer --time-limit, may choose another model."
+        if self.options.few_seconds:
+            hint = "With --time-limit 10 or more, the stack of models is trained."
+        return f"{'; '.join(self.cut)}. {hint}"
 
     def leaderboard(self) -> Table:
         """Return a data frame of all models, the chosen one first.
@@ -149,7 +156,7 @@ class FittedTable:
     def page(self) -> str:
         """Return the report as HTML, with the flags beside the score: a reader may not see the terminal."""
         found = self.evaluation.judgement
-        cut = (f"Cut: {'; '.join(self.cut)}. {MAY_DIFFER}",) if self.cut else ()
+        cut = [f"Cut: {self.cut_text}"] if self.cut else []
         return render(
             replace(found, notes=(*found.notes, *cut, *self.flag_texts())),
             title=self.title,
@@ -177,7 +184,7 @@ class FittedTable:
             ("target", data.target),
             ("model", self.model.about + (", trained again on all rows after testing" if self.options.refit else "")),
             *([("chosen by", board.chosen_by)] if board else []),
-            *((("cut", f"{'; '.join(self.cut)}. {MAY_DIFFER}"),) if self.cut else ()),
+            *([("cut", self.cut_text)] if self.cut else []),
             ("training rows", str(sum(self.training_rows.values()))),
             ("test rows", f"{len(self.evaluation.rows)} ({self.how})"),
             ("columns", describe_columns(self.model.columns)),
@@ -312,19 +319,19 @@ def fit_table(
     """
     began = time.monotonic()
     options = Options(
-        target,
-        time_limit,
-        effort,
-        group,
-        time_column,
-        tuple(drop),
-        holdout,
-        cv,
-        repeats,
-        seed,
-        decide,
-        refit,
-        importance,
+        target=target,
+        time_limit=time_limit,
+        effort=effort,
+        group=group,
+        time_column=time_column,
+        drop=tuple(drop),
+        holdout=holdout,
+        cv=cv,
+        repeats=repeats,
+        seed=seed,
+        decide=decide,
+        refit=refit,
+        importance=importance,
         min_rows=min_rows,
         drop_unlabelled=drop_unlabelled,
         drop_suspects=drop_suspects,
@@ -368,8 +375,8 @@ def fit_data(
     progress.step("checking the columns")
     some = train[of_some_classes(labels[train], seed)]
     columns = data.features.iloc[some]
-    # Python and its imports alone take about two seconds.
-    until = began + max(0.25 * options.time_limit, min(0.5 * options.time_limit, 5.0))
+    now = time.monotonic()
+    until = now + 0.2 * (began + options.time_limit - now)
     try:
         flags = flag_columns(columns, labels[some], data.target, seed, deadline=until)
     except TimeoutError:
@@ -408,7 +415,17 @@ def fit_data(
     counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
     board = None if board is None else replace(board, cut=(*board.cut, *cut))
     return FittedTable(
-        data, options, model, evaluation, board, importance, note, flags, dropped, counts, column_digests(cells)
+        data=data,
+        options=options,
+        model=model,
+        evaluation=evaluation,
+        board=board,
+        importance=importance,
+        importance_note=note,
+        flags=flags,
+        dropped=dropped,
+        training_rows=counts,
+        digests=column_digests(cells),
     )
 
 

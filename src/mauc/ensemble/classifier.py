@@ -11,8 +11,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_regressor
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
@@ -27,7 +25,7 @@ from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, has_texts
 from mauc.ensemble.combination import LearntCombination, OutOfFold, learn_combination, mean_or_best
 from mauc.ensemble.fitting import Fits, InProcess, Runner, TrainingData, Watch, fit_all_rows, fit_folds
 from mauc.ensemble.odds import class_order
-from mauc.ensemble.planner import Effort, Member, Size, StackPlan, has_many_trees, plan_members, starter
+from mauc.ensemble.planner import Effort, Member, Size, StackPlan, is_refitted, plan_members, starter
 from mauc.ensemble.workers import Workers
 from mauc.model_selection import folds_of, of_some_classes, some_of_each
 
@@ -258,12 +256,23 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             weight_argument(member.model, weight)
         folds = self._folds(X, classes[codes], codes, used_rows, group, plan.n_folds)
         data = TrainingData(
-            numbers, codes, len(classes), weight, group, used_rows, folds, extra, self.random_state, plan.fold_rows
+            X=numbers,
+            codes=codes,
+            n_classes=len(classes),
+            weight=weight,
+            groups=group,
+            used_rows=used_rows,
+            folds=folds,
+            extra=extra,
+            seed=self.random_state,
+            fold_rows=plan.fold_rows,
         )
         self.classes_ = classes
         self.ordinal_classes_ = None if order is None else classes[order]
         watch = watch or _Printer(self.verbose)
-        refitted = {member.name for member in plan.members if self._is_refitted(member.model, len(folds))}
+        # Folds that the planner chose for a large table have rows enough.
+        min_folds = 2 if self.cv is None else 4
+        refitted = {m.name for m in plan.members if is_refitted(m.model, len(classes), len(folds), min_folds)}
 
         def score(held_out: Floats) -> float:
             _, oof = self._out_of_fold(held_out[None], data)
@@ -296,18 +305,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     def estimators_(self) -> list[Any]:
         """Fitted classifiers; stored once, by name, so that a model file holds each once."""
         return list(self.named_estimators_.values())
-
-    def _is_refitted(self, model: Any, n_folds: int) -> bool:
-        """Return whether a model is fitted on all rows rather than averaged over the folds.
-
-        A forest is an average already, and five forests predict five times as slowly. With few folds, a model of one
-        fold has seen too few rows, unless the planner chose the folds for a large table. Boosting may have too many
-        trees for a model file.
-        """
-        last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-        is_forest = isinstance(last, ExtraTreesClassifier | RandomForestClassifier)
-        min_folds = 2 if self.cv is None else 4
-        return n_folds < min_folds or is_forest or has_many_trees(last, len(self.classes_), n_folds)
 
     def _check_parameters(self) -> None:
         advice = "pass a seed: the models of each fold must agree on it"
@@ -342,7 +339,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             columns.set_params(quick=late)
         self.columns_, numbers, extra = _encode(None, columns, X, used_rows, extra)
         if late and self.columns_.others_:
-            self.cut_["texts and dates"] = "were not encoded in time: only their alphabetical order is used"
+            self.cut_["texts and dates"] = "are used by their alphabetical order only: there is no time to encode them"
         return numbers, extra
 
     def _plan(self, X: Any, n_classes: int, order: Ints | None) -> StackPlan:

@@ -266,11 +266,11 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return X
         present = table.notna().any()
         self.empty_ = [name for name in table.columns if not present[name]]
-        full = [name for name in table.columns if present[name]]
-        self.numbers_ = [name for name in full if table[name].dtype.kind in NUMBERS]
-        words = [name for name in full if name not in set(self.numbers_)]
-        self.categories_ = [name for name in words if _is_category(table[name])]
-        self.others_ = [name for name in words if name not in set(self.categories_)]
+        kinds = {name: kind.kind for name, kind in table.dtypes.items() if present[name]}
+        self.numbers_ = [name for name, kind in kinds.items() if kind in NUMBERS]
+        words = {name: _is_category(table[name]) for name, kind in kinds.items() if kind not in NUMBERS}
+        self.categories_ = [name for name, is_category in words.items() if is_category]
+        self.others_ = [name for name, is_category in words.items() if not is_category]
         self.encoder_ = _one_hot().fit(_objects(table[self.categories_])) if self.categories_ else None
         numbers = self._numbers(table)
         self.centres_ = medians(numbers)

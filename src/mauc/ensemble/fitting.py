@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from mauc._typing import Floats, Ints
 from mauc.ensemble.bases import class_scores, fit_base
 from mauc.ensemble.planner import Member
-from mauc.ensemble.workers import Answer, Task, Workers
+from mauc.ensemble.workers import LATE, Answer, Task, Workers
 from mauc.model_selection import some_of_each
 
 __all__ = ["Fits", "FoldAverage", "InProcess", "Runner", "TrainingData", "Watch", "fit_all_rows", "fit_folds"]
@@ -129,8 +129,7 @@ class InProcess(AbstractContextManager["InProcess"]):
     A deadline stops no running task. Errors are raised. ``shared`` is the first argument of every task.
     """
 
-    late = "was not ready in time"
-    n_workers = 1
+    late = LATE
 
     def __init__(self, shared: Any, n_jobs: int | None = None) -> None:
         self.shared, self.n_jobs = shared, n_jobs

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from mauc._validation import check_choice
 from mauc.ensemble.bases import default_estimators, ordinal_estimators
 from mauc.ensemble.tree_columns import TreeColumns, TreeLayout
 
-__all__ = ["EFFORTS", "Effort", "Member", "Size", "StackPlan", "has_many_trees", "plan_members", "starter", "work_of"]
+__all__ = ["EFFORTS", "Effort", "Member", "Size", "StackPlan", "is_refitted", "plan_members", "starter", "work_of"]
 
 Effort = Literal["quick", "normal", "best"]
 EFFORTS = {"quick": 12.0, "normal": 48.0, "best": 600.0}
@@ -198,7 +198,7 @@ class _Planner:
             size = size._replace(columns=min(width, steps[0][1].most))
         train_share = 0.8 if n_folds == 1 else 1.0 - 1.0 / n_folds
         fold_rows = min(member.rows, int(train_share * size.rows), StackPlan((), n_folds).fold_rows)
-        refitted = n_folds == 1 or member.name in FORESTS or has_many_trees(model, size.classes, n_folds)
+        refitted = is_refitted(model, size.classes, n_folds)
         in_fold = work_of(member.name, size._replace(rows=fold_rows), model)
         return n_folds * in_fold + refitted * work_of(member.name, size._replace(rows=member.rows), model)
 
@@ -225,14 +225,19 @@ def _with_bounded_leaves(forest: Any, rows: int, classes: int, max_bytes: float 
     return forest if leaves >= rows / forest.min_samples_leaf else forest.set_params(max_leaf_nodes=max(2, leaves))
 
 
-def has_many_trees(model: Any, n_classes: int, n_folds: int) -> bool:
-    """Return whether boosting has too many trees in all folds together for a model file.
+def is_refitted(model: Any, n_classes: int, n_folds: int, min_folds: int = 2) -> bool:
+    """Return whether a model is fitted on all rows rather than averaged over the folds.
 
+    A forest is an average already, and five forests predict five times as slowly. With fewer than ``min_folds``, a
+    model of one fold has seen too few rows. Boosting may have too many trees in all folds together for a model file:
     1,000 trees take a second to write, and another to read. On tables with three folds one more fit takes longer.
     """
-    limit = 1_200 if n_folds > 3 else 3_600
-    boosted = isinstance(model, HistGradientBoostingClassifier)
-    return boosted and model.max_iter * (n_classes if n_classes > 2 else 1) * n_folds > limit
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if n_folds < min_folds or isinstance(last, ExtraTreesClassifier | RandomForestClassifier):
+        return True
+    if not isinstance(last, HistGradientBoostingClassifier):
+        return False
+    return bool(last.max_iter * (n_classes if n_classes > 2 else 1) * n_folds > (1_200 if n_folds > 3 else 3_600))
 
 
 def work_of(name: str, size: Size, model: Any) -> float:

@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 __all__ = ["Answer", "Task", "Workers", "serve"]
 
+LATE = "was not ready in time"
 STOPPED = "was not ready when Ctrl-C came"
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function of a module, and its arguments after the first, which is the object that all tasks share."""
@@ -58,8 +59,8 @@ class Workers:
     def __init__(self, n_workers: int | None = None, on_stop: Callable[[], None] | None = None) -> None:
         self.shared: Any = None
         self.on_stop = on_stop
-        self.late = "was not ready in time"
         self.n_workers = min(8, cpu_count()) if n_workers is None else n_workers
+        self.late = LATE if self.n_workers else "was not trained: there is time for a small forest only"
         self._round = 0
         self._tasks: queue.Queue[tuple[int, int, Task, Any] | None] = queue.Queue()
         self._answers: queue.Queue[tuple[int, Answer]] = queue.Queue()
@@ -156,10 +157,6 @@ class Workers:
             return child
 
 
-class UnreadableTask(RuntimeError):
-    """A child could not unpickle a task or the shared object."""
-
-
 class _Child:
     """A child process and the ends of its pipes."""
 
@@ -184,8 +181,6 @@ class _Child:
         self.process.stdin.flush()
         self.shared = shared
         value, error, seconds = pickle.load(self.process.stdout)
-        if isinstance(error, UnreadableTask):
-            raise error
         return value, error, seconds
 
 
@@ -213,17 +208,12 @@ def serve() -> None:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         while True:
-            message = messages.get()
+            task, *new = messages.get()
             began = time.monotonic()
-            answer: tuple[Any, Exception | None] = (None, message)
-            if not isinstance(message, UnreadableTask):
-                task, *new = message
-                shared = new[0] if new else shared
-                answer = _answer(task, shared)
+            shared = new[0] if new else shared
+            answer = _answer(task, shared)
             pickle.dump((*answer, time.monotonic() - began), answers, protocol=pickle.HIGHEST_PROTOCOL)
             answers.flush()
-            if isinstance(message, UnreadableTask):
-                return
 
 
 def _listen(source: BinaryIO, messages: "queue.Queue[Any]") -> None:
@@ -231,12 +221,10 @@ def _listen(source: BinaryIO, messages: "queue.Queue[Any]") -> None:
     while True:
         try:
             messages.put(pickle.load(source))
-        except EOFError:
+        except Exception:
+            # The parent has closed the pipe, or sent an object that only its own process knows. The rest of such a
+            # message is still in the pipe: this child can read no more.
             os._exit(0)
-        except Exception as error:
-            # The rest of the message is still in the pipe: this child can read no more.
-            messages.put(UnreadableTask(f"the task could not be read: {error}"))
-            return
 
 
 def _answer(task: Task, shared: Any) -> tuple[Any, Exception | None]:
