@@ -226,7 +226,7 @@ def polynomial_risk(
         moments = np.zeros((degree + 1, n_classes))
         for tile in tiles(problem, first, last, precision):
             x = tile.x - tile.along(centre)
-            x *= precision.type(1.0 / half_width)
+            x /= half_width
             steepness = np.zeros_like(x)
             # The weight is in the first terms, and the recurrence carries it to all others.
             for k, term in enumerate(chebyshev_terms(x, degree, tile.weight)):

@@ -22,7 +22,6 @@ from mauc._kernels.piecewise import KernelPiece, ranked_risk
 from mauc._kernels.tiles import Classes
 from mauc.log_loss import partner_weights
 from mauc.nn._loss.batch import (
-    EVERY,
     Batch,
     Loss,
     Weights,
@@ -60,7 +59,8 @@ class Plain:
         bounded = loss.bounded
         with without_autocast(batch.logits.device):
             weights, logits = _prepare(batch, loss)
-            scores = activate(logits, loss.activation)
+            odds = log_odds(logits) if loss.activation == "log_odds" else None
+            scores = activate(logits, loss.activation) if odds is None else odds.scores
             form = closed_form(loss.surrogate, bounded=bounded)
             if form is None:
                 value, slope = _numpy_risk(scores, weights, loss.surrogate, bounded=bounded, gradient=wants_gradient)
@@ -70,12 +70,12 @@ class Plain:
                 )
             logs = None
             if batch.ratios is not None:
-                logs = _log_term(logits, scores, weights, batch.ratios, loss)
+                logs = _log_term(logits, _softmax(logits, scores, odds, loss), weights, batch.ratios, loss)
                 value = value + logs.value
             value = value.to(logits.dtype)
             if slope is None:
                 return value, ()
-            gradient = _pull_back(slope, logs, logits, scores, weights.y, loss.activation)
+            gradient = _pull_back(slope, logs, odds, scores, weights.y, loss.activation)
             return value, (gradient.to(batch.logits.dtype),)
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
@@ -114,20 +114,51 @@ def activate(logits: Tensor, activation: str) -> Tensor:
         return torch.softmax(logits, 1)
     if activation == "sigmoid":
         return torch.sigmoid(logits)
-    return log_odds(logits) if activation == "log_odds" else logits
+    return log_odds(logits).scores if activation == "log_odds" else logits
 
 
-def log_odds(logits: Tensor) -> Tensor:
-    r"""Return the ``(N, C)`` log-odds :math:`z_i - \log \sum_{j \ne i} e^{z_j}`, stable for probabilities near 0 or 1.
+class LogOdds(NamedTuple):
+    """The log-odds of the softmax p of logits, and what their gradient needs."""
+
+    scores: Tensor
+    """``(N, C)`` log-odds."""
+    powers: Tensor
+    """``(N, C)`` p."""
+    top: Tensor
+    """``(N, 1)`` column of the largest logit."""
+    others: Tensor
+    """``(N, C)`` softmax without the largest logit, 0 in its column."""
+    rest: Tensor
+    """``(N, 1)`` 1 − p of the largest logit."""
+
+    def pull_back(self, part: Tensor, rows: slice) -> None:
+        r"""Turn a gradient with respect to the scores of some rows into that with respect to the logits, in place.
+
+        With :math:`h_k = s_k / (1 - p_k)` it is :math:`h_k - p_k \sum_i h_i`. In the column of the largest logit, and
+        of its share in the others, the factor :math:`1 - p_k` is cancelled by hand: it may be 0.
+        """
+        top, powers = take(self.top, rows), take(self.powers, rows)
+        at_top = part.gather(1, top)
+        part.div_(1.0 - powers).scatter_(1, top, 0.0)
+        total = part.sum(1, keepdim=True)
+        part.addcmul_(take(self.others, rows), take(self.rest, rows) * total + at_top, value=-1.0)
+        part.scatter_(1, top, at_top - powers.gather(1, top) * total)
+
+
+def log_odds(logits: Tensor) -> LogOdds:
+    r"""Compute :math:`z_i - \log \sum_{j \ne i} e^{z_j}`, stable for probabilities near 0 or 1.
 
     In the column of the largest logit the other exponentials are summed directly: a difference would cancel.
     """
-    top = torch.nn.functional.one_hot(logits.argmax(1), logits.shape[1]).bool()
-    peak = logits.detach().amax(1, keepdim=True)
-    power = torch.exp(logits - peak)
-    others = torch.where(top, 1.0, power.sum(1, keepdim=True) - power).log() + peak
-    rest = torch.logsumexp(logits.masked_fill(top, -torch.inf), 1, keepdim=True)
-    return logits - torch.where(top, rest, others)
+    top = logits.max(1, keepdim=True).indices  # argmax takes longer
+    without = logits.scatter(1, top, -torch.inf)
+    others = torch.softmax(without, 1)
+    peak = without.amax(1, keepdim=True) - torch.log(others.amax(1, keepdim=True))  # log Σ exp of the others
+    at_top = logits.gather(1, top) - peak
+    rest = torch.sigmoid(-at_top)
+    powers = (others * rest).scatter(1, top, torch.sigmoid(at_top))
+    scores = logits - (peak + torch.nn.functional.softplus(at_top)) - torch.log1p(-powers)
+    return LogOdds(scores.scatter(1, top, at_top), powers, top, others, rest)
 
 
 class _Logs(NamedTuple):
@@ -149,25 +180,32 @@ class _Logs(NamedTuple):
         part.scatter_add_(1, take(y, rows)[:, None], -take(self.share, rows))
 
 
-def _log_term(logits: Tensor, scores: Tensor, weights: Weights, ratios: Tensor, loss: Loss) -> _Logs:
+def _softmax(logits: Tensor, scores: Tensor, odds: LogOdds | None, loss: Loss) -> Tensor:
+    if odds is not None:
+        return odds.powers
+    return scores if loss.activation == "softmax" else torch.softmax(logits, 1)
+
+
+def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, loss: Loss) -> _Logs:
     """Compute the log-loss from the softmax F: ``softmax(z + log r) = F r / ΣF r`` takes no more exponentials."""
-    powers, column, y = scores, ratios.to(logits.dtype), weights.y[:, None]
-    if loss.activation != "softmax":
-        powers = torch.softmax(logits, 1)
+    column, y = ratios.to(logits.dtype), weights.y[:, None]
     mixed = row_sums(powers, column)
     own = powers.gather(1, y)[:, 0]
     if can_read(own.device) and len(own) and float(own.min()) > FAINT:
-        nll = torch.log(mixed / (own * column[weights.y]))
+        nll = torch.log(mixed / (own * column.index_select(0, weights.y)))
     else:  # log F of the own class from its distance to the largest, because F itself may be 0
         distance = logits.gather(1, y)[:, 0] - logits.amax(1)
         nll = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
-    lost, total = (weights.mass * nll).sum(), weights.mass.sum()
-    factor = torch.where(total > 0, loss.log_loss / total, 0.0)
-    share = (factor * weights.mass).to(logits.dtype)
-    return _Logs(factor * lost, (share / mixed)[:, None], column, share[:, None], powers)
+    total = weights.size.sum()
+    factor = loss.log_loss / total.clamp(min=torch.finfo(total.dtype).tiny)
+    share = factor * weights.mass
+    of_row = (share / mixed).to(logits.dtype)
+    return _Logs(torch.dot(share, nll.to(share)), of_row[:, None], column, share.to(logits.dtype)[:, None], powers)
 
 
-def _pull_back(slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor, y: Tensor, activation: str) -> Tensor:
+def _pull_back(
+    slope: Slope, logs: _Logs | None, odds: LogOdds | None, scores: Tensor, y: Tensor, activation: str
+) -> Tensor:
     """Return the gradient with respect to the logits, from that with respect to the scores and that of the log-loss."""
     whole = slope.array
     for rows in chunks(scores):
@@ -180,14 +218,10 @@ def _pull_back(slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor,
             torch.ops.aten._softmax_backward_data.out(part, score, 1, score.dtype, grad_input=part)
         elif activation == "sigmoid":
             torch.ops.aten.sigmoid_backward.grad_input(part, score, grad_input=part)
-        if logs is not None and activation != "log_odds":
-            logs.add_gradient(part, y, rows)
-    if activation == "log_odds":
-        with torch.enable_grad():
-            z = logits.detach().requires_grad_()
-            (whole,) = torch.autograd.grad(log_odds(z), z, whole)
+        elif odds is not None:
+            odds.pull_back(part, rows)
         if logs is not None:
-            logs.add_gradient(whole, y, EVERY)
+            logs.add_gradient(part, y, rows)
     return whole
 
 
@@ -198,9 +232,9 @@ def _numpy_risk(
     if len(scores) == 0:
         return scores.sum(), Slope(scores, None, None) if gradient else None
     low, high = scores.amin(0).double(), scores.amax(0).double()  # torch's aminmax takes ten times as long
-    span = float((high - low).max())
-    if not (math.isfinite(span) or bool((low.isfinite() & high.isfinite()).all())):
+    if not bool((high.isfinite() & low.isfinite()).all()):
         return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
+    span = float((high - low).max())
     radius = 1.0 if bounded else radius_for(span) if needs_range(surrogate) else math.inf
     tolerances = TOLERANCES["float64" if scores.dtype == torch.float64 else "float32"]
     # If a difference overflows, the loss of that pair is infinite. Computed pair by pair, all others stay right.
