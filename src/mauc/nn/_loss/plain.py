@@ -70,7 +70,9 @@ class Plain:
                 )
             logs = None
             if batch.ratios is not None:
-                logs = _log_term(logits, _softmax(logits, scores, odds, loss), weights, batch.ratios, loss)
+                powers = scores if odds is None else odds.powers
+                powers = torch.softmax(logits, 1) if loss.activation in ("sigmoid", "identity") else powers
+                logs = _log_term(logits, powers, weights, batch.ratios, loss)
                 value = value + logs.value
             value = value.to(logits.dtype)
             if slope is None:
@@ -128,21 +130,19 @@ class LogOdds(NamedTuple):
     """``(N, 1)`` column of the largest logit."""
     others: Tensor
     """``(N, C)`` softmax without the largest logit, 0 in its column."""
-    rest: Tensor
-    """``(N, 1)`` 1 − p of the largest logit."""
 
     def pull_back(self, part: Tensor, rows: slice) -> None:
         r"""Turn a gradient with respect to the scores of some rows into that with respect to the logits, in place.
 
-        With :math:`h_k = s_k / (1 - p_k)` it is :math:`h_k - p_k \sum_i h_i`. In the column of the largest logit, and
-        of its share in the others, the factor :math:`1 - p_k` is cancelled by hand: it may be 0.
+        From the gradient s and :math:`h_k = s_k / (1 - p_k)` it is :math:`h_k - p_k \sum_i h_i`. The terms with the
+        largest p are written without the factor :math:`1 - p`, which may be 0 there.
         """
-        top, powers = take(self.top, rows), take(self.powers, rows)
-        at_top = part.gather(1, top)
-        part.div_(1.0 - powers).scatter_(1, top, 0.0)
+        top = take(self.top, rows)
+        score, slope = take(self.scores, rows).gather(1, top), part.gather(1, top)
+        part.div_(1.0 - take(self.powers, rows)).scatter_(1, top, 0.0)
         total = part.sum(1, keepdim=True)
-        part.addcmul_(take(self.others, rows), take(self.rest, rows) * total + at_top, value=-1.0)
-        part.scatter_(1, top, at_top - powers.gather(1, top) * total)
+        part.addcmul_(take(self.others, rows), torch.sigmoid(-score) * total + slope, value=-1.0)
+        part.scatter_(1, top, slope - torch.sigmoid(score) * total)
 
 
 def log_odds(logits: Tensor) -> LogOdds:
@@ -153,12 +153,11 @@ def log_odds(logits: Tensor) -> LogOdds:
     top = logits.max(1, keepdim=True).indices  # argmax takes longer
     without = logits.scatter(1, top, -torch.inf)
     others = torch.softmax(without, 1)
-    peak = without.amax(1, keepdim=True) - torch.log(others.amax(1, keepdim=True))  # log Σ exp of the others
-    at_top = logits.gather(1, top) - peak
-    rest = torch.sigmoid(-at_top)
-    powers = (others * rest).scatter(1, top, torch.sigmoid(at_top))
-    scores = logits - (peak + torch.nn.functional.softplus(at_top)) - torch.log1p(-powers)
-    return LogOdds(scores.scatter(1, top, at_top), powers, top, others, rest)
+    of_others = without.amax(1, keepdim=True) - torch.log(others.amax(1, keepdim=True))  # log Σ exp
+    at_top = logits.gather(1, top) - of_others
+    powers = others * torch.sigmoid(-at_top)
+    scores = logits - (of_others + torch.nn.functional.softplus(at_top)) - torch.log1p(-powers)
+    return LogOdds(scores.scatter(1, top, at_top), powers.scatter(1, top, torch.sigmoid(at_top)), top, others)
 
 
 class _Logs(NamedTuple):
@@ -178,12 +177,6 @@ class _Logs(NamedTuple):
         """Add the gradient of some rows; their powers are overwritten."""
         part.addcmul_(take(self.powers, rows).mul_(take(self.of_row, rows)), self.of_column)
         part.scatter_add_(1, take(y, rows)[:, None], -take(self.share, rows))
-
-
-def _softmax(logits: Tensor, scores: Tensor, odds: LogOdds | None, loss: Loss) -> Tensor:
-    if odds is not None:
-        return odds.powers
-    return scores if loss.activation == "softmax" else torch.softmax(logits, 1)
 
 
 def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, loss: Loss) -> _Logs:
@@ -249,10 +242,8 @@ def _numpy_risk(
                 warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=8)
             value, slope = blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
         elif found.scheme == "ranked":
-            pieces = _from_below(surrogate) if bounded else None
-            value, slope = ranked_risk(
-                problem, pieces or list(found.pieces), gradient=gradient, dtype=problem.scores.dtype
-            )
+            pieces = (_from_below(surrogate) if bounded else None) or list(found.pieces)
+            value, slope = ranked_risk(problem, pieces, gradient=gradient, dtype=problem.scores.dtype)
         else:
             (piece,) = found.pieces
             assert piece.half_width is not None
@@ -268,8 +259,7 @@ def _from_below(surrogate: Surrogate) -> list[KernelPiece] | None:
     powers = truncated_powers(surrogate)
     if powers is None:
         return None
-    both = zip(powers.ends, powers.coefficients, strict=True)
-    return [KernelPiece(-math.inf, end, np.array(row)[:, None], None) for end, row in both]
+    return [KernelPiece(-math.inf, end, np.array(row)[:, None], None) for end, *row in powers.numbers]
 
 
 def _classes(weights: Weights, *, factored: bool) -> Classes:
