@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from mauc._kernels.threads import threads
 from mauc.nn import MAUCLoss
 
 SHAPES = {
@@ -175,9 +176,14 @@ def main() -> None:
     device = torch.device(arguments.device)
     if device.type == "cpu":
         torch.set_num_threads(1)
-        name = "CPU, one thread"
+        with threads(1):  # those of the NumPy kernels
+            table("CPU, one thread", device, arguments)
     else:
-        name = torch.cuda.get_device_name(device)
+        table(torch.cuda.get_device_name(device), device, arguments)
+
+
+def table(name: str, device: torch.device, arguments: argparse.Namespace) -> None:
+    """Measure and print the rows."""
     bandwidth = copy_bandwidth(device)
     print(
         f"{name}, torch {torch.__version__}, copy bandwidth {bandwidth / 1e9:.0f} GB/s, peaked {arguments.peaked:g}\n"

@@ -249,8 +249,25 @@ class _DegreeSearch:
             if not 10.0 * fit.rounding <= goal:
                 return None  # no higher degree rounds less
             if max(fit.error, fit.slope_error) <= goal:
-                return fit
+                return self._trimmed(fit, goal)
         return None
+
+    def _trimmed(self, fit: _Fit, goal: float) -> _Fit:
+        """Drop the functions of the highest degrees of each score that the goal does not need.
+
+        A polynomial of ``p − q`` has the full degree only if one score varies over twice its range. Of the logistic
+        loss on scores in [0, 1], nine of thirteen functions of each score are left.
+        """
+        matrix, (size, slope_size), half_width = fit.piece.matrix, self.sizes, self.radius / 2
+        for kept in range(2, len(matrix)):
+            rest = matrix.copy()
+            rest[:kept, :kept] = 0.0
+            steepest = max(float(np.abs(cheb.chebder(rest, axis=axis)).sum()) for axis in (0, 1)) / half_width
+            error, slope_error = fit.error + np.abs(rest).sum() / size, fit.slope_error + steepest / slope_size
+            if max(error, slope_error) <= goal:
+                piece = fit.piece._replace(matrix=matrix[:kept, :kept].copy())
+                return fit._replace(piece=piece, error=float(error), slope_error=float(slope_error))
+        return fit
 
     def _interpolant(self, begin: float, end: float, degree: int) -> _Interpolant:
         loss, (size, slope_size) = self.surrogate.loss, self.sizes

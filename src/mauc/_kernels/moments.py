@@ -4,16 +4,16 @@ Writing ``a_m`` for the weight of a positive and ``ω_n`` for that of a negative
 part of one column is ``Σ_m Σ_n a_m ω_n ℓ(P_m − Q_n)``, and a few weighted sums over each side give it exactly.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from mauc._kernels.threads import over_rows
-from mauc._kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walks
+from mauc._kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles, walks
 from mauc._typing import Floats
 
 __all__ = ["exponential_risk", "line_risk", "polynomial_risk", "squared_risk"]
@@ -21,6 +21,8 @@ __all__ = ["exponential_risk", "line_risk", "polynomial_risk", "squared_risk"]
 
 SMALLER = 2.0**-1000
 """Factor that makes squares of the largest floats finite."""
+SINGLE_DEGREE = 16
+"""Up to this degree, Chebyshev polynomials of float32 scores are computed in float32."""
 
 
 def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[float, Floats | None]:
@@ -202,61 +204,42 @@ def _finite_peak(peak: Floats) -> Floats:
 
 
 def polynomial_risk(
-    problem: Problem, matrix: Floats, half_width: float, *, gradient: bool
-) -> tuple[float, Floats | None]:
+    problem: Problem, matrix: Floats, half_width: float, *, gradient: bool, dtype: DTypeLike = np.float64
+) -> tuple[float, NDArray[Any] | None]:
     """Compute the risk of ``ℓ(p − q) = Σ_kl matrix[k, l] T_k(x_p) T_l(x_q)``, ``x = (score − centre) / half_width``.
 
     The Chebyshev moments of each side, ``K + 1`` numbers per column, give the value; the gradient of a score is the
     derivative of a polynomial of it. Moments of powers cancel from degree 16 on, those of Chebyshev polynomials do not.
     ``O(K·N·C)`` time, ``O(K·C)`` memory.
     """
-    centre = column_centre(problem)
-    walk = walks(problem)
-    moments = _chebyshev_moments(problem, centre, half_width, len(matrix) - 1, walk)
-    value = float(np.sum(moments[0] * (matrix @ moments[1])))
-    return value, _polynomial_slope(problem, centre, half_width, matrix, moments, walk) if gradient else None
-
-
-def _chebyshev_moments(
-    problem: Problem, centre: Floats, half_width: float, degree: int, walk: Callable[..., list[Any]]
-) -> Floats:
-    """Return ``(2, K + 1, C)`` weighted sums of ``T_k(x)`` over the positives and over the negatives of each column."""
-    y, unit, n_classes = problem.classes.y, problem.classes.unit, problem.classes.n_classes
+    classes, degree = problem.classes, len(matrix) - 1
+    precision = np.dtype(dtype if degree <= SINGLE_DEGREE else np.float64)
+    # Rounded to the precision of the tiles, because both sides must subtract the same number.
+    centre = column_centre(problem).astype(precision)
+    y, unit, n_classes = classes.y, classes.unit, classes.n_classes
     own = (problem.own - centre[y]) / half_width
     moment_p = np.stack([np.bincount(y, unit * t, n_classes) for t in chebyshev_terms(own, degree)])
+    of_negative = (chebyshev.chebder(matrix.T @ moment_p, axis=0) / half_width).astype(precision)
+    slope = np.empty(problem.scores.shape, dtype) if gradient else None
 
-    def moments_of_negatives(part: Iterable[Tile]) -> Floats:
+    def visit(first: int, last: int) -> Floats:
         moments = np.zeros((degree + 1, n_classes))
-        for tile in part:
-            x = (tile.x - tile.along(centre)) / half_width
-            for k, t in enumerate(chebyshev_terms(x, degree)):
-                moments[k] += tile.total(tile.weight, t)
+        for tile in tiles(problem, first, last, precision):
+            x = tile.x - tile.along(centre)
+            x /= half_width
+            steepness = np.zeros_like(x)
+            # The weight is in the first terms, and the recurrence carries it to all others.
+            for k, term in enumerate(chebyshev_terms(x, degree, tile.weight)):
+                moments[k] += tile.sum(term)
+                if slope is not None and k < degree:
+                    steepness += term * tile.along(of_negative[k])
+            if slope is not None:
+                tile.of(slope)[...] = steepness
         return moments
 
-    return np.stack([moment_p, np.sum(walk(moments_of_negatives), axis=0)])
-
-
-def _polynomial_slope(
-    problem: Problem,
-    centre: Floats,
-    half_width: float,
-    matrix: Floats,
-    moments: Floats,
-    walk: Callable[..., list[Any]],
-) -> Floats:
-    """Return the gradient of :func:`polynomial_risk` in the scores, from the moments of all samples."""
-    y, unit = problem.classes.y, problem.classes.unit
-    slope = np.empty(problem.scores.shape)
-    of_negative = chebyshev.chebder(matrix.T @ moments[0], axis=0) / half_width
-    of_positive = chebyshev.chebder(matrix @ moments[1], axis=0) / half_width
-
-    def slope_of_negatives(part: Iterable[Tile]) -> None:
-        for tile in part:
-            x = (tile.x - tile.along(centre)) / half_width
-            coefficients = of_negative[:, :, None] if tile.columns_first else of_negative
-            np.multiply(tile.weight, chebyshev.chebval(x, coefficients, tensor=False), out=tile.of(slope))
-
-    walk(slope_of_negatives)
-    own = (problem.own - centre[y]) / half_width
-    slope[np.arange(len(y)), y] = unit * chebyshev.chebval(own, of_positive[:, y], tensor=False)
-    return slope
+    moment_q = np.sum(over_rows(problem.scores.shape, visit), axis=0)
+    of_p = matrix @ moment_q
+    if slope is not None:
+        of_positive = chebyshev.chebder(of_p, axis=0) / half_width
+        slope[np.arange(len(y)), y] = unit * chebyshev.chebval(own, of_positive[:, y], tensor=False)
+    return float(np.sum(moment_p * of_p)), slope

@@ -46,7 +46,8 @@ def ranked_risk(
     classes = problem.classes
     table = sort_columns(problem.own[classes.order], classes.offsets, classes.unit[classes.order])
     approximated = any(piece.half_width is not None for piece in pieces)
-    sums = _RankedSums(table, pieces, column_centre(problem) if approximated else None)
+    largest = max(problem.scores.max(), -problem.scores.min())
+    sums = _RankedSums(table, pieces, largest, column_centre(problem) if approximated else None)
     slope = np.empty(problem.scores.shape, dtype) if gradient else None
 
     def visit(first: int, last: int) -> tuple[float, list[Floats]]:
@@ -67,11 +68,12 @@ def ranked_risk(
 class _RankedSums:
     """The sorted positives with their prefix sums for each piece, for the negatives of any part of a sample.
 
-    ``centre`` is a ``(C,)`` middle of each column's range, for approximated pieces.
+    ``largest`` is the size of the largest score; ``centre`` is a ``(C,)`` middle of each column's range, for
+    approximated pieces.
     """
 
-    def __init__(self, table: SortedColumns, pieces: list[KernelPiece], centre: Floats | None) -> None:
-        self.table, self.pieces = table, pieces
+    def __init__(self, table: SortedColumns, pieces: list[KernelPiece], largest: float, centre: Floats | None) -> None:
+        self.table, self.pieces, self.largest = table, pieces, largest
         self.breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
         # Distances and their powers may overflow: then so does the risk.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -82,7 +84,7 @@ class _RankedSums:
         """Return the value of some tiles and what the positives receive; write the tiles' slopes into ``slope``."""
         value, received = 0.0, [run.new_buffer() for run in self.runs]
         for tile in part:
-            position = {b: _first_from(self.table, tile, b) for b in self.breaks}
+            position = {b: _first_from(self.table, tile, b, self.largest) for b in self.breaks}
             last = tile.along(self.table.start[1:] - 1)
             steepness = np.zeros(1)
             for k, (piece, run) in enumerate(zip(self.pieces, self.runs, strict=True)):
@@ -112,10 +114,10 @@ def _defined(x: Floats, weight: Floats) -> Floats:
 LARGE = 64.0
 
 
-def _first_from(table: SortedColumns, tile: Tile, b: float) -> Ints:
+def _first_from(table: SortedColumns, tile: Tile, b: float, largest: float) -> Ints:
     """Return the position of the first positive with ``p − q >= b`` for each negative ``q`` of a tile."""
     position = locate(table, tile.x + b, columns_first=tile.columns_first)[0]
-    if max(tile.x.max(), -tile.x.min()) > LARGE * abs(b):
+    if largest > LARGE * abs(b):
         # q + b is rounded to a neighbour, p − q is not: the search may be off by one value.
         start = tile.along(table.start[:-1])
         before = table.values.take(np.maximum(position - 1, 0))
@@ -151,7 +153,7 @@ class _Approximated:
         """``(K + 1, M + C)`` and ``(K, M + C)`` sums of the coefficients over the positives before."""
 
     def _terms(self, centred: Floats, size: int) -> list[Floats]:
-        return chebyshev_terms(centred / self.half_width, size - 1)
+        return list(chebyshev_terms(centred / self.half_width, size - 1))
 
     def new_buffer(self) -> Floats:
         return np.zeros_like(self.slope_of_p)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from mauc._kernels.threads import over_rows
 from mauc._typing import Floats, Ints
@@ -149,8 +149,8 @@ class Tile(NamedTuple):
         return np.einsum("cn,cn->c" if self.columns_first else "nc,nc->c", a, b)
 
     def sum(self, a: Floats) -> Floats:
-        """Return ``(C,)`` sums over the rows."""
-        return a.sum(axis=1 if self.columns_first else 0)
+        """Return ``(C,)`` sums over the rows, in float64 where NumPy would add row after row."""
+        return a.sum(axis=1) if self.columns_first else np.ones(len(a)) @ a
 
     def peak(self, a: Floats) -> Floats:
         """Return the ``(C,)`` largest entry of each column."""
@@ -162,8 +162,8 @@ class Tile(NamedTuple):
         return part.T if self.columns_first else part
 
 
-def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator[Tile]:
-    """Yield the rows ``first`` to ``last`` in tiles of about ``tile_elements`` scores."""
+def tiles(problem: Problem, first: int = 0, last: int | None = None, dtype: DTypeLike = np.float64) -> Iterator[Tile]:
+    """Yield the rows ``first`` to ``last`` in tiles of about ``tile_elements`` scores, of that ``dtype``."""
     n_rows, n_columns = problem.scores.shape
     last = n_rows if last is None else last
     columns_first = n_columns < problem.columns_first_below
@@ -171,11 +171,9 @@ def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator
     for begin in range(first, last, step):
         rows = slice(begin, min(begin + step, last))
         scores = problem.scores[rows]
-        if columns_first:
-            x = np.array(scores.T, dtype=np.float64, order="C")
-        else:
-            x = np.asarray(scores, dtype=np.float64, order="C")
-        yield Tile(rows, x, problem.classes.negative_weights(rows, columns_first=columns_first), columns_first)
+        x = np.asarray(scores.T if columns_first else scores, dtype=dtype, order="C")
+        weight = problem.classes.negative_weights(rows, columns_first=columns_first).astype(dtype, copy=False)
+        yield Tile(rows, x, weight, columns_first)
 
 
 def walk(problem: Problem, visit: Callable[[Iterable[Tile]], R]) -> list[R]:
@@ -203,15 +201,16 @@ def column_centre(problem: Problem) -> Floats:
     return low + 0.5 * (high - low)
 
 
-def chebyshev_terms(x: Floats, degree: int) -> list[Floats]:
-    """Return the Chebyshev polynomials ``T_0(x) … T_degree(x)``."""
-    terms = [np.ones_like(x), x]
-    for _ in range(degree - 1):
-        following = terms[-1] * x
-        following *= 2.0
-        following -= terms[-2]
-        terms.append(following)
-    return terms[: degree + 1]
+def chebyshev_terms(x: Floats, degree: int, weight: Floats | float = 1.0) -> Iterator[Floats]:
+    """Yield the Chebyshev polynomials ``T_0(x) … T_degree(x)``, times a weight."""
+    before, term, twice = np.full_like(x, weight), x * weight, 2.0 * x
+    yield before
+    for k in range(1, degree + 1):
+        yield term
+        if k < degree:
+            following = twice * term
+            following -= before
+            before, term = term, following
 
 
 def power_terms(x: Floats, degree: int) -> list[Floats]:

@@ -152,7 +152,7 @@ def weigh(
     u = u if valid is None else torch.where(valid, u, 0.0)
     summed = class_sum(y, u, n_classes)
     if weight is None and valid is None:
-        unit = summed.reciprocal()[y]
+        unit = summed.reciprocal().index_select(0, y)
     else:
         unit = u * torch.where(summed > 0, 1.0 / summed, 0.0)[y]
     here = summed.sign()

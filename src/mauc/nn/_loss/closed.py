@@ -43,10 +43,11 @@ def closed_risk(
 ) -> tuple[Tensor, Slope | None]:
     """Return the risk, and its slope on request; with ``log1p`` the risk R_i of each class becomes log(1 + R_i)."""
     if form.kind == "exponential":
-        flat = bounded and form.alpha <= FLAT_ALPHA
-        return _exponential(scores, weights, form.alpha, flat=flat, log1p=log1p, gradient=gradient)
-    risk = _squared if form.kind == "squared" else _line
-    return risk(scores, weights, form, gradient=gradient)
+        risk = _flat_exponential if bounded and form.alpha <= FLAT_ALPHA else _exponential
+        return risk(scores, weights, form.alpha, log1p=log1p, gradient=gradient)
+    if form.kind == "squared":
+        return _squared(scores, weights, form, gradient=gradient)
+    return _line(scores, weights, form, gradient=gradient)
 
 
 def own_scores(scores: Tensor, weights: Weights) -> Tensor:
@@ -59,25 +60,45 @@ def row_sums(x: Tensor, column: Tensor) -> Tensor:
     return x @ column if x.is_cpu else (x * column).sum(1)
 
 
+def _flat_exponential(
+    scores: Tensor, weights: Weights, alpha: float, *, log1p: bool, gradient: bool
+) -> tuple[Tensor, Slope | None]:
+    """Compute the same as :func:`_exponential` of scores in [0, 1] and a small α: nothing needs a logarithm."""
+    y, dtype = weights.y, scores.dtype
+    of_each = weights.unit * torch.exp(-alpha * own_scores(scores, weights))
+    of_p = class_sum(y, of_each, scores.shape[1])
+    terms, sum_q, _ = _terms(scores, weights, alpha, flat=True)
+    sum_q = weights.column * sum_q
+    risks = of_p * sum_q
+    if log1p:
+        mean = risks / weights.total.clamp(min=torch.finfo(risks.dtype).tiny)
+        value, steepness = torch.dot(weights.total, torch.log1p(mean)), alpha / (1.0 + mean)
+        sum_q, of_p = steepness * sum_q, steepness * of_p
+    else:
+        value, sum_q, of_p = risks.sum(), alpha * sum_q, alpha * of_p
+    if not gradient:
+        return value, None
+    own_slope = -of_each * sum_q.index_select(0, y)
+    return value, Slope(terms, (of_p * weights.column).to(dtype), own_slope.to(dtype)[:, None])
+
+
 def _exponential(
-    scores: Tensor, weights: Weights, alpha: float, *, flat: bool, log1p: bool, gradient: bool
+    scores: Tensor, weights: Weights, alpha: float, *, log1p: bool, gradient: bool
 ) -> tuple[Tensor, Slope | None]:
     """Compute ``R_i = (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))`` in log space.
 
-    The terms of each side are divided by their largest, unless they are ``flat``: nothing overflows before the risk
-    itself does. With ``log1p`` the risk is ``Σ_i w_i log(1 + R_i / w_i)``, w the summed weights of the columns.
+    The terms of each side are divided by their largest: nothing overflows before the risk itself does. With ``log1p``
+    the risk is ``Σ_i w_i log(1 + R_i / w_i)``, w the summed weights of the columns.
     """
     y, n_classes, dtype = weights.y, scores.shape[1], scores.dtype
     own, log_unit = own_scores(scores, weights), torch.log(weights.unit)
-    base = torch.zeros_like(weights.column)
-    if not flat:
-        # Added to scores far from 0, the logarithms of the weights would round away. So the lowest positive and the
-        # highest negative are subtracted first.
-        least, largest = _extremes(scores, weights, own, log_unit)
-        scores, own, base = scores - largest.to(dtype), own - least[y], alpha * (largest - least)
+    # Added to scores far from 0, the logarithms of the weights would round away. So the lowest positive and the highest
+    # negative are subtracted first.
+    least, largest = _extremes(scores, weights, own, log_unit)
+    scores, own, base = scores - largest.to(dtype), own - least[y], alpha * (largest - least)
     log_p = log_unit - alpha * own
-    terms, sum_q, peak_q = _terms(scores, weights, alpha, flat=flat)
-    peak_p = base if flat else _finite(torch.full_like(base, -torch.inf).scatter_reduce(0, y, log_p, "amax"))
+    terms, sum_q, peak_q = _terms(scores, weights, alpha, flat=False)
+    peak_p = _finite(torch.full_like(base, -torch.inf).scatter_reduce(0, y, log_p, "amax"))
     log_p_sum = torch.log(class_sum(y, torch.exp(log_p - peak_p[y]), n_classes)) + peak_p
     log_risk = base + (log_p_sum + (torch.log(sum_q) + peak_q + torch.log(weights.column)))
     if log1p:
@@ -101,7 +122,8 @@ def _extremes(scores: Tensor, weights: Weights, own: Tensor, log_unit: Tensor) -
     """Return the ``(C,)`` lowest positive and highest negative score with a weight in each column; 0 without any."""
     y, none = weights.y, torch.full_like(weights.column, torch.inf)
     least = none.scatter_reduce(0, y, torch.where(log_unit > -torch.inf, own, torch.inf), "amin")
-    negatives = torch.where(weights.row[:, None] > 0, scores, -torch.inf)
+    # Adding −∞ to the rows without weight takes a fifth of the time of torch.where.
+    negatives = scores + torch.where(weights.row > 0, 0.0, -torch.inf).to(scores.dtype)[:, None]
     negatives.scatter_(1, y[:, None], -torch.inf)
     largest = negatives.amax(0).to(none) if len(y) else -none
     return _finite(least), _finite(largest)

@@ -5,11 +5,10 @@ r"""Surrogate → form: the description of a pair loss ℓ that the kernels use.
 - :class:`Truncated`: pieces of polynomials that end in 0, as a sum of truncated powers.
 """
 
-from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import lru_cache
 from itertools import pairwise
 from math import comb, inf
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev as cheb
@@ -19,22 +18,7 @@ from mauc._typing import Floats
 from mauc.plan import TOLERANCES, plan
 from mauc.surrogates import Piece, Surrogate
 
-T = TypeVar("T")
 EPS = float(np.finfo(np.float64).eps)
-
-
-def _cached(function: Callable[[Surrogate, bool], T]) -> Callable[..., T]:
-    """Cache the forms of surrogates that can be hashed."""
-    cached = lru_cache(maxsize=256)(function)
-
-    @wraps(function)
-    def form(surrogate: Surrogate, *, bounded: bool = True) -> T:
-        try:
-            return cached(surrogate, bounded)
-        except TypeError:
-            return function(surrogate, bounded)
-
-    return form
 
 
 class Closed(NamedTuple):
@@ -46,8 +30,8 @@ class Closed(NamedTuple):
     scale: float = 1.0
 
 
-@_cached
-def closed_form(surrogate: Surrogate, bounded: bool) -> Closed | None:
+@lru_cache(maxsize=256)
+def closed_form(surrogate: Surrogate, *, bounded: bool = True) -> Closed | None:
     """Return the closed form, or None. A loss that is linear on [−1, 1] has one for ``bounded`` scores, in [0, 1]."""
     known = surrogate.closed_form
     if known is not None:
@@ -74,8 +58,8 @@ class Bilinear(NamedTuple):
         return len(self.numbers[0])
 
 
-@_cached
-def bilinear_form(surrogate: Surrogate, bounded: bool, most: int = 32) -> Bilinear | None:
+@lru_cache(maxsize=256)
+def bilinear_form(surrogate: Surrogate, *, bounded: bool = True, most: int = 32) -> Bilinear | None:
     """Return the form of a surrogate that is one polynomial of ``bounded`` scores in float32, or None."""
     if not bounded:
         return None
@@ -117,9 +101,9 @@ class Truncated(NamedTuple):
         return tuple((end, *row) for end, row in zip(self.ends, self.coefficients, strict=True))
 
 
-@_cached
+@lru_cache(maxsize=256)
 def truncated_powers(
-    surrogate: Surrogate, bounded: bool, most_pieces: int = 3, most_degree: int = 5, digits: float = 1e-9
+    surrogate: Surrogate, *, bounded: bool = True, most_pieces: int = 3, most_degree: int = 5, digits: float = 1e-9
 ) -> Truncated | None:
     """Return a surrogate as a sum of truncated powers; None if it is none, or if sums over runs would lose digits.
 

@@ -18,11 +18,10 @@ from torch import Tensor
 
 from mauc._kernels.blocked import blocked_risk
 from mauc._kernels.moments import polynomial_risk
-from mauc._kernels.piecewise import ranked_risk
+from mauc._kernels.piecewise import KernelPiece, ranked_risk
 from mauc._kernels.tiles import Classes
 from mauc.log_loss import partner_weights
 from mauc.nn._loss.batch import (
-    EVERY,
     Batch,
     Loss,
     Weights,
@@ -34,7 +33,7 @@ from mauc.nn._loss.batch import (
     without_autocast,
 )
 from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores, row_sums
-from mauc.nn._loss.forms import closed_form
+from mauc.nn._loss.forms import closed_form, truncated_powers
 from mauc.plan import TOLERANCES, needs_range, plan, radius_for
 from mauc.surrogates import Surrogate
 
@@ -60,7 +59,8 @@ class Plain:
         bounded = loss.bounded
         with without_autocast(batch.logits.device):
             weights, logits = _prepare(batch, loss)
-            scores = activate(logits, loss.activation)
+            odds = log_odds(logits) if loss.activation == "log_odds" else None
+            scores = activate(logits, loss.activation) if odds is None else odds.scores
             form = closed_form(loss.surrogate, bounded=bounded)
             if form is None:
                 value, slope = _numpy_risk(scores, weights, loss.surrogate, bounded=bounded, gradient=wants_gradient)
@@ -70,12 +70,14 @@ class Plain:
                 )
             logs = None
             if batch.ratios is not None:
-                logs = _log_term(logits, scores, weights, batch.ratios, loss)
+                powers = scores if odds is None else odds.powers
+                powers = torch.softmax(logits, 1) if loss.activation in ("sigmoid", "identity") else powers
+                logs = _log_term(logits, powers, weights, batch.ratios, loss)
                 value = value + logs.value
             value = value.to(logits.dtype)
             if slope is None:
                 return value, ()
-            gradient = _pull_back(slope, logs, logits, scores, weights.y, loss.activation)
+            gradient = _pull_back(slope, logs, odds, scores, weights.y, loss.activation)
             return value, (gradient.to(batch.logits.dtype),)
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
@@ -116,20 +118,48 @@ def activate(logits: Tensor, activation: str) -> Tensor:
         return torch.softmax(logits, 1)
     if activation == "sigmoid":
         return torch.sigmoid(logits)
-    return log_odds(logits) if activation == "log_odds" else logits
+    return log_odds(logits).scores if activation == "log_odds" else logits
 
 
-def log_odds(logits: Tensor) -> Tensor:
-    r"""Return the ``(N, C)`` log-odds :math:`z_i - \log \sum_{j \ne i} e^{z_j}`, stable for probabilities near 0 or 1.
+class LogOdds(NamedTuple):
+    """The log-odds of the softmax p of logits, and what their gradient needs."""
+
+    scores: Tensor
+    """``(N, C)`` log-odds."""
+    powers: Tensor
+    """``(N, C)`` p."""
+    top: Tensor
+    """``(N, 1)`` column of the largest logit."""
+    others: Tensor
+    """``(N, C)`` softmax without the largest logit, 0 in its column."""
+
+    def pull_back(self, part: Tensor, rows: slice) -> None:
+        r"""Turn a gradient with respect to the scores of some rows into that with respect to the logits, in place.
+
+        From the gradient s and :math:`h_k = s_k / (1 - p_k)` it is :math:`h_k - p_k \sum_i h_i`. The terms with the
+        largest p are written without the factor :math:`1 - p`, which may be 0 there.
+        """
+        top = take(self.top, rows)
+        score, slope = take(self.scores, rows).gather(1, top), part.gather(1, top)
+        part.div_(1.0 - take(self.powers, rows)).scatter_(1, top, 0.0)
+        total = part.sum(1, keepdim=True)
+        part.addcmul_(take(self.others, rows), torch.sigmoid(-score) * total + slope, value=-1.0)
+        part.scatter_(1, top, slope - torch.sigmoid(score) * total)
+
+
+def log_odds(logits: Tensor) -> LogOdds:
+    r"""Compute :math:`z_i - \log \sum_{j \ne i} e^{z_j}`, stable for probabilities near 0 or 1.
 
     In the column of the largest logit the other exponentials are summed directly: a difference would cancel.
     """
-    top = torch.nn.functional.one_hot(logits.argmax(1), logits.shape[1]).bool()
-    peak = logits.detach().amax(1, keepdim=True)
-    power = torch.exp(logits - peak)
-    others = torch.where(top, 1.0, power.sum(1, keepdim=True) - power).log() + peak
-    rest = torch.logsumexp(logits.masked_fill(top, -torch.inf), 1, keepdim=True)
-    return logits - torch.where(top, rest, others)
+    top = logits.max(1, keepdim=True).indices  # argmax takes longer
+    without = logits.scatter(1, top, -torch.inf)
+    others = torch.softmax(without, 1)
+    of_others = without.amax(1, keepdim=True) - torch.log(others.amax(1, keepdim=True))  # log Σ exp
+    at_top = logits.gather(1, top) - of_others
+    powers = others * torch.sigmoid(-at_top)
+    scores = logits - (of_others + torch.nn.functional.softplus(at_top)) - torch.log1p(-powers)
+    return LogOdds(scores.scatter(1, top, at_top), powers.scatter(1, top, torch.sigmoid(at_top)), top, others)
 
 
 class _Logs(NamedTuple):
@@ -151,25 +181,26 @@ class _Logs(NamedTuple):
         part.scatter_add_(1, take(y, rows)[:, None], -take(self.share, rows))
 
 
-def _log_term(logits: Tensor, scores: Tensor, weights: Weights, ratios: Tensor, loss: Loss) -> _Logs:
+def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, loss: Loss) -> _Logs:
     """Compute the log-loss from the softmax F: ``softmax(z + log r) = F r / ΣF r`` takes no more exponentials."""
-    powers, column, y = scores, ratios.to(logits.dtype), weights.y[:, None]
-    if loss.activation != "softmax":
-        powers = torch.softmax(logits, 1)
+    column, y = ratios.to(logits.dtype), weights.y[:, None]
     mixed = row_sums(powers, column)
     own = powers.gather(1, y)[:, 0]
     if can_read(own.device) and len(own) and float(own.min()) > FAINT:
-        nll = torch.log(mixed / (own * column[weights.y]))
+        nll = torch.log(mixed / (own * column.index_select(0, weights.y)))
     else:  # log F of the own class from its distance to the largest, because F itself may be 0
         distance = logits.gather(1, y)[:, 0] - logits.amax(1)
         nll = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
-    lost, total = (weights.mass * nll).sum(), weights.mass.sum()
-    factor = torch.where(total > 0, loss.log_loss / total, 0.0)
-    share = (factor * weights.mass).to(logits.dtype)
-    return _Logs(factor * lost, (share / mixed)[:, None], column, share[:, None], powers)
+    total = weights.size.sum()
+    factor = loss.log_loss / total.clamp(min=torch.finfo(total.dtype).tiny)
+    share = factor * weights.mass
+    of_row = (share / mixed).to(logits.dtype)
+    return _Logs(torch.dot(share, nll.to(share)), of_row[:, None], column, share.to(logits.dtype)[:, None], powers)
 
 
-def _pull_back(slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor, y: Tensor, activation: str) -> Tensor:
+def _pull_back(
+    slope: Slope, logs: _Logs | None, odds: LogOdds | None, scores: Tensor, y: Tensor, activation: str
+) -> Tensor:
     """Return the gradient with respect to the logits, from that with respect to the scores and that of the log-loss."""
     whole = slope.array
     for rows in chunks(scores):
@@ -182,14 +213,10 @@ def _pull_back(slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor,
             torch.ops.aten._softmax_backward_data.out(part, score, 1, score.dtype, grad_input=part)
         elif activation == "sigmoid":
             torch.ops.aten.sigmoid_backward.grad_input(part, score, grad_input=part)
-        if logs is not None and activation != "log_odds":
-            logs.add_gradient(part, y, rows)
-    if activation == "log_odds":
-        with torch.enable_grad():
-            z = logits.detach().requires_grad_()
-            (whole,) = torch.autograd.grad(log_odds(z), z, whole)
+        elif odds is not None:
+            odds.pull_back(part, rows)
         if logs is not None:
-            logs.add_gradient(whole, y, EVERY)
+            logs.add_gradient(part, y, rows)
     return whole
 
 
@@ -199,10 +226,10 @@ def _numpy_risk(
     """Return the risk of any surrogate and, on request, its gradient in the scores' dtype."""
     if len(scores) == 0:
         return scores.sum(), Slope(scores, None, None) if gradient else None
-    ends = torch.stack(scores.aminmax(dim=0)).double()
-    if not bool(ends.isfinite().all()):
+    low, high = scores.amin(0).double(), scores.amax(0).double()  # torch's aminmax takes ten times as long
+    if not bool((high.isfinite() & low.isfinite()).all()):
         return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
-    span = float((ends[1] - ends[0]).max())
+    span = float((high - low).max())
     radius = 1.0 if bounded else radius_for(span) if needs_range(surrogate) else math.inf
     tolerances = TOLERANCES["float64" if scores.dtype == torch.float64 else "float32"]
     # If a difference overflows, the loss of that pair is infinite. Computed pair by pair, all others stay right.
@@ -217,13 +244,24 @@ def _numpy_risk(
                 warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=8)
             value, slope = blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
         elif found.scheme == "ranked":
-            value, slope = ranked_risk(problem, list(found.pieces), gradient=gradient, dtype=problem.scores.dtype)
+            pieces = (_from_below(surrogate) if bounded else None) or list(found.pieces)
+            value, slope = ranked_risk(problem, pieces, gradient=gradient, dtype=problem.scores.dtype)
         else:
             (piece,) = found.pieces
             assert piece.half_width is not None
-            value, slope = polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)
+            value, slope = polynomial_risk(
+                problem, piece.matrix, piece.half_width, gradient=gradient, dtype=problem.scores.dtype
+            )
     of_value = torch.tensor(value, dtype=torch.float64).to(weights.unit)
     return of_value, None if slope is None else Slope(torch.from_numpy(slope).to(scores), None, None)
+
+
+def _from_below(surrogate: Surrogate) -> list[KernelPiece] | None:
+    """Return pieces from −∞ on that sum to a surrogate of scores in [0, 1], or None; they take half the searches."""
+    powers = truncated_powers(surrogate)
+    if powers is None:
+        return None
+    return [KernelPiece(-math.inf, end, np.array(row)[:, None], None) for end, *row in powers.numbers]
 
 
 def _classes(weights: Weights, *, factored: bool) -> Classes:
