@@ -1,7 +1,12 @@
 """The classifier: scikit-learn's checks, what it learns, and a run that is killed and resumed."""
 
+import os
 import pickle
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -213,14 +218,91 @@ def test_progress_is_printed(problem, capfd):
     assert "val_mauc" in out + err
 
 
-@pytest.mark.gpu
-def test_on_a_gpu(problem):
+def weights(fitted):
+    return [value.tolist() for value in fitted.model_.state_dict().values()]
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_resuming_gives_what_no_interruption_gives(problem, tmp_path, early_stopping):
     X, y = problem
-    fitted = model(accelerator="auto", early_stopping=True).fit(X, y)
+    options = {"early_stopping": early_stopping, "patience": 20, "lr_decay": 0.5, "lr_decay_every": 2}
+    straight = model(max_epochs=7, **options).fit(X, y)
+    folder = tmp_path / "run"
+    half = model(max_epochs=3, checkpoint_dir=folder, **options).fit(X, y)
+    assert [path.name for path in folder.iterdir()] == ["last.ckpt"]
+    resumed = model(max_epochs=7, checkpoint_dir=folder, resume=True, **options).fit(X, y)
+    assert half.loss_curve_ == straight.loss_curve_[:3]
+    assert resumed.loss_curve_ == straight.loss_curve_
+    assert resumed.validation_scores_ == straight.validation_scores_
+    assert weights(resumed) == weights(straight)
+    # A finished run is read, not trained again.
+    again = model(max_epochs=7, checkpoint_dir=folder, resume=True, **options).fit(X, y)
+    assert again.loss_curve_ == straight.loss_curve_
+    assert weights(again) == weights(straight)
+
+
+def test_a_run_that_stopped_early_is_not_resumed(problem, tmp_path):
+    X, y = problem
+    options = {"early_stopping": True, "patience": 2, "max_epochs": 60, "learning_rate": 0.05}
+    one = model(checkpoint_dir=tmp_path / "run", **options).fit(X, y)
+    two = model(checkpoint_dir=tmp_path / "run", resume=True, **options).fit(X, y)
+    assert one.n_iter_ == two.n_iter_ < 60
+    assert weights(one) == weights(two)
+
+
+def test_resuming_without_random_state_keeps_the_seed_of_the_run(problem, tmp_path):
+    X, y = problem
+    options = {"checkpoint_dir": tmp_path / "run", "random_state": None, "early_stopping": True, "max_epochs": 3}
+    one = model(**options).fit(X, y)
+    two = model(**options, resume=True).fit(X, y)
+    assert weights(one) == weights(two)
+
+
+def test_an_empty_folder_is_a_fresh_start_and_a_new_run_overwrites(problem, tmp_path):
+    X, y = problem
+    folder = tmp_path / "run"
+    one = model(max_epochs=2, checkpoint_dir=folder, resume=True).fit(X, y)
+    two = model(max_epochs=2, checkpoint_dir=folder, random_state=5).fit(X, y)
+    assert weights(one) != weights(two)
+    assert [path.name for path in folder.iterdir()] == ["last.ckpt"]
+
+
+KILLED = """
+import numpy as np
+from mauc.nn import MAUCMLPClassifier
+data = np.load({data!r})
+MAUCMLPClassifier((16,), batch_size=64, learning_rate=0.01, accelerator="cpu", max_epochs=100_000, random_state=0,
+                  checkpoint_dir={folder!r}).fit(data["X"], data["y"])
+"""
+
+
+def test_resume_after_a_kill(problem, tmp_path):
+    X, y = problem
+    folder = tmp_path / "run"
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    code = KILLED.format(data=str(tmp_path / "data.npz"), folder=str(folder))
+    process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    while process.poll() is None and not (folder / "last.ckpt").exists():
+        time.sleep(0.01)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    epochs = len(torch.load(folder / "last.ckpt")["losses"])
+    resumed = model(max_epochs=epochs + 2, checkpoint_dir=folder, resume=True).fit(X, y)
+    straight = model(max_epochs=epochs + 2).fit(X, y)
+    assert resumed.n_iter_ == epochs + 2
+    np.testing.assert_allclose(resumed.predict_proba(X), straight.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu(problem, tmp_path):
+    X, y = problem
+    fitted = model(accelerator="auto", early_stopping=True, checkpoint_dir=tmp_path / "run").fit(X, y)
     assert {value.device.type for value in fitted.model_.state_dict().values()} == {"cpu"}
-    on_cpu = clone(fitted).set_params(accelerator="cpu").fit(X, y)
+    on_cpu = clone(fitted).set_params(accelerator="cpu", checkpoint_dir=None).fit(X, y)
     # Rounding differs between the devices, and training makes the probabilities drift apart; the ranking stays.
     assert fitted.score(X, y) == pytest.approx(on_cpu.score(X, y), abs=0.02)
+    resumed = clone(fitted).set_params(resume=True, max_epochs=10).fit(X, y)
+    assert resumed.n_iter_ == 10
 
 
 class NoWeights(nn.Module):
@@ -245,6 +327,7 @@ class NoWeights(nn.Module):
         ({"lr_decay": 1.5}, "lr_decay must be a finite number above 0 and at most 1, got 1.5: 1 keeps the rate"),
         ({"batch_size": 1}, "batch_size must be a whole number of at least 2, got 1"),
         ({"max_epochs": 0}, "max_epochs must be a whole number of at least 1, got 0"),
+        ({"resume": True}, "checkpoint_dir must be a folder where resume=True, got None: pass the checkpoint_dir"),
         ({"min_per_class": 50}, "labels must hold at least min_per_class=50 of every class"),
         ({"min_per_class": 5, "batch_size": 9}, "must have room for two classes of min_per_class=5 samples, got 9"),
     ],
@@ -254,7 +337,7 @@ def test_bad_parameters(problem, parameters, message):
         model(**parameters).fit(*problem)
 
 
-def test_bad_data(problem):
+def test_bad_data(problem, tmp_path):
     X, y = problem
     with pytest.raises(ValueError, match=re.escape("X_val and y_val must be passed together, got X_val only: pass")):
         model().fit(X, y, X_val=X)
@@ -266,3 +349,9 @@ def test_bad_data(problem):
         model(loss=NoWeights()).fit(X, y, np.ones(400))
     with pytest.raises(ValueError, match=r"learning_rate must let the loss stay finite, got a loss of (nan|inf) in ep"):
         model(surrogate="squared", optimizer="sgd", learning_rate=1e30, batch_norm=False).fit(1e6 * X, y)
+    model(max_epochs=1, checkpoint_dir=tmp_path / "run").fit(X, y)
+    torch.save({"state_dict": {}}, tmp_path / "last.ckpt")
+    with pytest.raises(ValueError, match=r"checkpoint_dir must hold a checkpoint of this version, got last\.ckpt"):
+        model(checkpoint_dir=tmp_path, resume=True).fit(X, y)
+    with pytest.raises(ValueError, match="checkpoint_dir must hold a run on the same data and network, got n_samples"):
+        model(max_epochs=2, checkpoint_dir=tmp_path / "run", resume=True).fit(X[:300], y[:300])

@@ -1,16 +1,19 @@
-"""The training loop of :class:`mauc.nn.MAUCMLPClassifier`: progress and early stopping."""
+"""The training loop of :class:`mauc.nn.MAUCMLPClassifier`: progress, early stopping, a checkpoint after each epoch."""
 
 import inspect
+import io
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from mauc._io import write_whole
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 from mauc.nn.metric import MAUC
@@ -76,9 +79,16 @@ def train(
     optimizer = kind(trained.parameters(), lr=s.learning_rate, weight_decay=s.weight_decay, **momentum)
     sampler = ClassCoverageBatchSampler(rows.codes[rows.rows], s.batch_size, min_per_class=s.min_per_class, seed=seed)
     n_classes = int(rows.codes.max()) + 1
+    shapes = [list(p.shape) for p in network.parameters()]
+    run = {"n_samples": len(rows.rows), "n_classes": n_classes, "shapes": shapes, "seed": seed}
     losses: list[float] = []
     scores: list[float] = []
     best: dict[str, Tensor] | None = None
+    saved = read_checkpoint(s.checkpoint_dir, run) if s.resume else None
+    if saved is not None:
+        trained.load_state_dict(saved["trained"])
+        optimizer.load_state_dict(saved["optimizer"])
+        losses, scores, best = saved["losses"], saved["scores"], saved["best"]
     while len(losses) < s.max_epochs and not (s.early_stopping and _stalled(scores, s.tol, s.patience)):
         for group in optimizer.param_groups:
             group["lr"] = s.learning_rate * s.lr_decay ** (len(losses) // s.lr_decay_every)
@@ -93,6 +103,11 @@ def train(
             if score > max(scores, default=-math.inf):
                 best = {name: x.detach().cpu().clone() for name, x in network.state_dict().items()}
             scores.append(score)
+        if s.checkpoint_dir is not None:
+            state = {"trained": trained.state_dict(), "optimizer": optimizer.state_dict(), "best": best}
+            memory = io.BytesIO()
+            torch.save({"run": run, "losses": losses, "scores": scores, **state}, memory)
+            write_whole(Path(s.checkpoint_dir, "last.ckpt"), memory.getvalue())
         if s.verbose:
             val = f", val_mauc {scores[-1]:.4f}" if scores else ""
             print(f"Epoch {len(losses)}/{s.max_epochs}, loss {losses[-1]:.4g}{val}", file=sys.stderr)
@@ -163,3 +178,20 @@ def _score(network: nn.Module, rows: Rows, n_classes: int, pairs: Any, device: t
     for x, y, weight in rows.batches(parts, device):
         metric.update(network(x).softmax(1), y, weight)
     return float(metric.compute())
+
+
+def read_checkpoint(folder: Any, run: dict[str, Any] | None = None) -> dict[str, Any] | None:
+    """Return the checkpoint in a folder, if there is one; it must be of the same ``run`` if that is given."""
+    path = Path(folder, "last.ckpt")
+    if not path.exists():
+        return None
+    saved = dict(torch.load(path, map_location="cpu", weights_only=True))
+    advice = "pass an empty folder, or resume=False to start again"
+    if "losses" not in saved:
+        came = f"{path.name} of another one"
+        raise invalid("checkpoint_dir", "must hold a checkpoint of this version", came, advice)
+    for key, value in (run or {}).items():
+        if saved["run"][key] != value:
+            came = f"{key} {saved['run'][key]} where this fit has {value}"
+            raise invalid("checkpoint_dir", "must hold a run on the same data and network", came, advice)
+    return saved

@@ -26,7 +26,7 @@ from mauc._validation import (
     invalid,
 )
 from mauc.activations import Activation
-from mauc.nn._training import Rows, dense, device_for, hold_out, rows_at_a_time, train
+from mauc.nn._training import Rows, dense, device_for, hold_out, read_checkpoint, rows_at_a_time, train
 from mauc.nn.modules import MAUCLoss
 from mauc.nn.samplers import ClassCoverageBatchSampler
 from mauc.surrogates import Surrogate
@@ -83,6 +83,11 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     patience : int, default=10
     tol : float, default=0.0
     accelerator : {"auto", "cpu", "gpu", "cuda", "mps"}, default="auto"
+    checkpoint_dir : str or path, optional
+        Folder for ``last.ckpt``, which is written after each epoch. Default: nothing is written.
+    resume : bool, default=False
+        Continue from ``last.ckpt`` if it exists; the result is that of a run without interruption. Data and parameters
+        must be the same, except ``max_epochs``.
     random_state : int, RandomState or None, default=None
         Fixes the initial weights, the minibatches and the hold-out.
     verbose : int, default=0
@@ -149,6 +154,8 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         patience: int = 10,
         tol: float = 0.0,
         accelerator: Accelerator = "auto",
+        checkpoint_dir: Any = None,
+        resume: bool = False,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -174,6 +181,8 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.patience = patience
         self.tol = tol
         self.accelerator = accelerator
+        self.checkpoint_dir = checkpoint_dir
+        self.resume = resume
         self.random_state = random_state
         self.verbose = verbose
 
@@ -202,7 +211,8 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         classes, codes = encode_classes(y)
         check_pairs(self.pairs, len(classes))
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        saved = read_checkpoint(self.checkpoint_dir) if self.resume and self.random_state is None else None
+        seed = saved["run"]["seed"] if saved else int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
         validation = None
         if X_val is not None or y_val is not None:
@@ -240,6 +250,9 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             raise invalid("hidden_layer_sizes", requirement, repr(sizes), "pass e.g. (128, 64)")
         for size in sizes:
             check_whole("each of hidden_layer_sizes", size, least=1, advice="pass e.g. (128, 64)")
+        if self.resume and self.checkpoint_dir is None:
+            advice = "pass the checkpoint_dir of the run to resume"
+            raise invalid("checkpoint_dir", "must be a folder where resume=True", None, advice)
 
     def _loss(self, part: Rows) -> nn.Module:
         if isinstance(self.loss, nn.Module):
