@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -201,13 +200,23 @@ class StreamedScores:
         )
 
     def _cuts(self) -> Iterator[list[tuple[int, int, int]]]:
-        """Yield some classes with their first and last positive, as many positives as there is room for."""
-        counts = self.rows.counts.tolist()
-        longest = max(1, int(self.room / (4.0 * len(counts))))
-        begins = [0, *accumulate(counts)]
-        for begin in range(0, begins[-1], longest):
-            ends = [(max(begin - a, 0), min(begin + longest - a, n)) for a, n in zip(begins, counts, strict=False)]
-            yield [(i, first, last) for i, (first, last) in enumerate(ends) if first < last]
+        """Yield some classes with their first and last positive, as many positives as there is room for.
+
+        A class is cut only if it has no room alone: each cut is one more sort and search of its column. Groups filled
+        to the last positive took 161 s instead of 122 s of processor time for 10⁸ rows.
+        """
+        longest = max(1, int(self.room / (4.0 * len(self.own))))
+        cuts: list[tuple[int, int, int]] = []
+        used = 0
+        for i, n in enumerate(self.rows.counts.tolist()):
+            for first in range(0, n, longest):
+                last = min(first + longest, n)
+                if used + last - first > longest:
+                    yield cuts
+                    cuts, used = [], 0
+                cuts.append((i, first, last))
+                used += last - first
+        yield cuts
 
     def _add_positives(
         self,
@@ -216,7 +225,11 @@ class StreamedScores:
         moments: _ClassMoments,
         seen: Seen | None,
     ) -> Ints:
-        """Run the second and the third pass for some positives; return twice the pairs that they win, ``(C, C)``."""
+        """Run the second and the third pass for some positives; return twice the pairs that they win, ``(C, C)``.
+
+        Many rows at a time are searched faster: the third pass for 8 % of 10⁸ rows took two thirds of the time with
+        batches four times as large.
+        """
         tables = {i: ClassCounts(i, first, last, self.own[i], self.rows.counts) for i, first, last in cuts}
 
         def visit(i: int, codes: NDArray[Any], x: Column) -> None:
@@ -229,29 +242,36 @@ class StreamedScores:
         won = np.zeros((len(self.own), len(self.own)), dtype=np.int64)
         for i, table in tables.items():
             won[i] = table.close()
-        self._add_losses(list(tables.values()), weights, moments)
+        share = sum(len(table.values) for table in tables.values()) / len(self.rows.codes)
+        for begin, part in _parts(self.rows, range(len(won)), int(self.batch * min(4.0, 1.0 / share))):
+            self._add_losses(begin, part, list(tables.values()), weights, moments)
         return won
 
-    def _add_losses(self, tables: Sequence[ClassCounts], weights: Sequence[Floats], moments: _ClassMoments) -> None:
-        """Run the third pass: add the rows of the tables to the moments."""
-        counts = self.rows.counts[:, None]
-        for first, part in _parts(self.rows, range(len(counts)), self.batch):
-            members = part.by_class()
-            found = [table.beaten(part.columns[table.i], members[table.i]) for table in tables]
-            here = np.concatenate([rows for rows, _ in found])
-            as_negative = self._lost_as_negative(Rows(part.codes[here], [x[here] for x in part.columns]))
-            end = 0
-            for table, (rows, beaten) in zip(tables, found, strict=True):
-                i, begin, end = table.i, end, end + len(rows)
-                if begin == end:
-                    continue
-                as_positive = 1.0 - beaten / counts
-                as_positive[i] = 0.0
-                negative = as_negative[:, begin:end]
-                sums = np.stack([v[i] @ as_positive + v[:, i] @ negative for v in weights])
-                moments.add(i, np.concatenate([sums, 0.5 * (as_positive + negative)]))
-                if self.compared:
-                    self.influence[first + rows] = -sums[0]
+    def _add_losses(
+        self,
+        first: int,
+        part: Rows,
+        tables: Sequence[ClassCounts],
+        weights: Sequence[Floats],
+        moments: _ClassMoments,
+    ) -> None:
+        """Add the rows of a part that are in the tables to the moments; ``first`` is its first row."""
+        counts, members = self.rows.counts[:, None], part.by_class()
+        found = [table.beaten(part.columns[table.i], members[table.i]) for table in tables]
+        here = np.concatenate([rows for rows, _ in found])
+        as_negative = self._lost_as_negative(Rows(part.codes[here], [x[here] for x in part.columns]))
+        end = 0
+        for table, (rows, beaten) in zip(tables, found, strict=True):
+            i, begin, end = table.i, end, end + len(rows)
+            if begin == end:
+                continue
+            as_positive = 1.0 - beaten / counts
+            as_positive[i] = 0.0
+            negative = as_negative[:, begin:end]
+            sums = np.stack([v[i] @ as_positive + v[:, i] @ negative for v in weights])
+            moments.add(i, np.concatenate([sums, 0.5 * (as_positive + negative)]))
+            if self.compared:
+                self.influence[first + rows] = -sums[0]
 
     def _lost_as_negative(self, part: Rows) -> Floats:
         """Return the share of the positives of each column that the rows beat, ``(C, n)``; 0 in their own column.
