@@ -10,6 +10,7 @@ Only ``N`` of the ``N·C`` scores are needed in one place: the score of each row
 
 :mod:`mauc.dask` runs these phases on partitions. :mod:`mauc.metrics.out_of_core` runs them on batches of files; it
 counts the negatives of each class by themselves (:class:`ClassCounts`), because a report needs every pair of classes.
+On Dask, which needs no pairs, every worker receives one sum for each positive; counts by class would be C of them.
 
 A row counts as its *unit*: 1 without sample weights, else its share in the weight of its class. ``totals`` are the
 ``(C,)`` sums of the units.
