@@ -58,7 +58,7 @@ def test_interval_and_the_names_of_its_tasks(client):
     np.testing.assert_allclose(results(found), results(mauc.mauc_interval(y, scores)), rtol=0, atol=1e-12)
     now = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes)) - seen
     others = {name for name in now if not name.startswith("mauc-")}
-    assert {"mauc-own-scores", "mauc-sort-positives", "mauc-count", "mauc-influence"} <= now
+    assert {"mauc-own-scores", "mauc-sort-positives", "mauc-count-part", "mauc-influence"} <= now
     assert others <= {"array", "array-original", "tuple", "list"}
 
 

@@ -44,19 +44,19 @@ def test_matrix_and_influences(problem, pairs):
     v = partition.pair_weights(pairs)
     unit = None if weight is None else partition.shares
     totals = partition.counts.astype(float) if weight is None else partition.present.astype(float)
-    some = [(codes[p], scores[p], None if unit is None else unit[p]) for p in parts]
-    positives = pc.sort_positives([pc.own_scores(*each, n_classes) for each in some])
-    counts = [pc.count_part(positives, totals, *each, v) for each in some]
+    some = [pc.Rows(codes[p], scores[p].T, None if unit is None else unit[p]) for p in parts]
+    positives = pc.sort_positives([pc.own_scores(each) for each in some])
+    counts = [pc.count_part(positives, totals, each, v) for each in some]
     whole = pc.add_counts([pc.add_counts(counts[:2]), *counts[2:]])
     matrix = pc.pair_matrix(whole.lost, totals)
     expected = pairwise_auc(codes, scores, labels=np.arange(n_classes), sample_weight=weight)
     np.testing.assert_allclose(matrix, expected, rtol=0, atol=1e-12)
     if weight is None:
         np.testing.assert_array_equal(matrix, expected)
-    wins = pc.wins_of_positives(whole.negatives_at, positives)
+    wins = pc.wins_of_positives(whole, positives)
     _, influence = PairMeasure().matrix_and_influence(partition.problem(scores, v, normalised=False))
-    for p, (classes, x, _), each in zip(parts, some, counts, strict=True):
-        found = pc.influence(positives, wins, classes, x, each.as_negative)
+    for p, rows, each in zip(parts, some, counts, strict=True):
+        found = pc.influence(positives, wins, rows, each.as_negative)
         np.testing.assert_allclose(found, influence[p], rtol=0, atol=1e-12)
 
 
@@ -71,5 +71,5 @@ def test_find(m, n):
 
 def test_float32_stays():
     codes, scores = np.array([0, 1, 0]), np.eye(2, dtype=np.float32)[[0, 1, 1]]
-    parts = [pc.own_scores(codes, scores, None, 2), pc.own_scores(codes, scores + 1, None, 2)]
+    parts = [pc.own_scores(pc.Rows(codes, x.T)) for x in (scores, scores + 1)]
     assert [each.values.dtype for each in pc.sort_positives(parts)] == [np.float32, np.float32]

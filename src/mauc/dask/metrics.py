@@ -6,12 +6,12 @@ of all rows come to the client, where intervals and tests are those of rows in m
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from dask.base import tokenize
 from dask.delayed import Delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mauc._typing import Floats, Ints
 from mauc._validation import (
@@ -175,14 +175,6 @@ def compare_mauc(
     return comparison(sample, a, b, level)
 
 
-class _Rows(NamedTuple):
-    """The checked rows of a partition."""
-
-    codes: Ints
-    scores: NDArray[np.floating]
-    unit: Floats | None
-
-
 class _Scored:
     """Partitions of classes, weights and the scores of some models, with the sorted own-class scores of each model.
 
@@ -217,7 +209,7 @@ class _Scored:
             [task(_rows, self.sums, name, k, *part[1:3], part[column]) for k, part in enumerate(parts)]
             for name, column in zip(scores, (0, 4), strict=False)
         ]
-        own = [[task(_own_scores, rows, len(self.labels)) for rows in of_model] for of_model in self.rows]
+        own = [[task(counts.own_scores, rows) for rows in of_model] for of_model in self.rows]
         self.positives: list[Delayed] = keep(*(task(counts.sort_positives, of_model) for of_model in own))
         run(*(task(len, each) for each in self.positives))  # errors in the rows come first
 
@@ -226,8 +218,8 @@ class _Scored:
         return check_pair_weights(self.labels, self.totals.partition(), self.pairs, self.absent)
 
     def _count(self, model: int, v: Floats | None) -> list[Delayed]:
-        known = shared((self.totals.units, v))
-        return [task(_count, self.positives[model], known, rows) for rows in self.rows[model]]
+        units, weights = shared(self.totals.units), shared(v)
+        return [task(counts.count_part, self.positives[model], units, rows, weights) for rows in self.rows[model]]
 
     def matrix(self) -> Floats:
         """Return the pair matrix of the first model."""
@@ -246,10 +238,10 @@ class _Scored:
             )
             (lost,) = run(task(getattr, total, "lost"))
             scores.append(weighted_mean(counts.pair_matrix(lost, self.totals.units), v))
-            wins = task(_wins, total, self.positives[model])
+            wins = task(counts.wins_of_positives, total, self.positives[model])
             each.append(
                 [
-                    task(_influence, self.positives[model], wins, part, negative)
+                    task(counts.influence, self.positives[model], wins, part, negative)
                     for part, negative in zip(rows, as_negative, strict=True)
                 ]
             )
@@ -267,7 +259,7 @@ class _Scored:
 # The tasks; the dashboard shows their names.
 
 
-def _rows(totals: ClassTotals, parameter: str, number: int, y: Any, weight: Any, scores: Any) -> _Rows:
+def _rows(totals: ClassTotals, parameter: str, number: int, y: Any, weight: Any, scores: Any) -> counts.Rows:
     """Check the rows of a partition as the metric in memory does; errors name the number of the partition."""
     labels = totals.classes
     with in_partition(number):
@@ -275,29 +267,11 @@ def _rows(totals: ClassTotals, parameter: str, number: int, y: Any, weight: Any,
             came, advice = f"{len(scores)} rows for 0 true classes", "pass scores and classes of the same samples"
             raise invalid(parameter, "must have one row per sample", came, advice)
         if len(y) == 0:  # float32, so that the scores of other partitions keep their type
-            none = np.zeros((0, len(labels)), dtype=np.float32)
-            return _Rows(np.zeros(0, dtype=np.int64), none, None if weight is None else np.zeros(0))
+            none = np.zeros((len(labels), 0), dtype=np.float32)
+            return counts.Rows(np.zeros(0, dtype=np.int64), list(none), None if weight is None else np.zeros(0))
         checked = check_scored_classes(y, scores, labels, None, parameter)
-    return _Rows(checked.codes, checked.scores, totals.unit(checked.codes, weight))
+    return counts.Rows(checked.codes, list(checked.scores.T), totals.unit(checked.codes, weight))
 
 
-def _own_scores(rows: _Rows, n_classes: int) -> list[Any]:
-    return counts.own_scores(rows.codes, rows.scores, rows.unit, n_classes)
-
-
-def _count(positives: list[counts.Positives], known: tuple[Floats, Floats | None], rows: _Rows) -> counts.PartCounts:
-    totals, v = known
-    return counts.count_part(positives, totals, *rows, v)
-
-
-def _wins(total: counts.PartCounts, positives: list[counts.Positives]) -> list[Floats]:
-    assert total.negatives_at is not None
-    return counts.wins_of_positives(total.negatives_at, positives)
-
-
-def _influence(positives: list[counts.Positives], wins: list[Floats], rows: _Rows, as_negative: Floats) -> Floats:
-    return counts.influence(positives, wins, rows.codes, rows.scores, as_negative)
-
-
-def _codes_and_unit(rows: _Rows, n_classes: int) -> tuple[Ints, Floats | None]:
+def _codes_and_unit(rows: counts.Rows, n_classes: int) -> tuple[Ints, Floats | None]:
     return rows.codes.astype(np.min_scalar_type(n_classes)), rows.unit

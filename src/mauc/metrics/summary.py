@@ -39,6 +39,8 @@ class ScoreSummary:
     """``(C, C)`` ``AUC_{i|j}``, NaN on the diagonal."""
     right: Floats
     """``(C,)`` number of correctly predicted rows of each class."""
+    constant: bool
+    """True if every column has one score for all rows: its multiclass AUC is 0.5 on any rows."""
     spread: Mapping[str, Spread]
     """For the multiclass AUC with the pair weights ``"ovo"`` and ``"ova"``."""
     pair: Callable[[int, int], Spread]
@@ -84,6 +86,7 @@ def summarise(
     return ScoreSummary(
         matrix=matrix,
         right=np.bincount(partition.codes, hits, partition.n_classes).astype(np.float64),
+        constant=all((scores == scores[0]).all() for scores in repeats),
         spread={
             "ovo": Spread(sample, sample.moments(influence)),
             "ova": Spread(sample_of_ova, sample_of_ova.moments(of_ova)),

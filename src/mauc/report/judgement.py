@@ -215,24 +215,12 @@ def judge(
         summarise(partition, repeats, None if k else predicted, groups=group_codes, compared=len(given) > 1)
         for k, repeats in enumerate(scores)
     ]
-    models = [
-        _model(
-            str(name),
-            partition.counts,
-            found,
-            level,
-            constant=all((each == each[0]).all() for each in repeats),
-            scores=repeats[0],
-            groups=group_codes,
-        )
-        for name, found, repeats in zip(given, summaries, scores, strict=True)
-    ]
     class_rows = first.labels[first.codes] if y_train is None else np.asarray(y_train)
     further = look_further(
         partition,
         tuple(scores[0]),
         summaries[0].matrix,
-        models[0].influence,
+        np.asarray(summaries[0].influence),
         _priors(names, class_rows),
         level=level,
         listed=listed,
@@ -245,17 +233,21 @@ def judge(
         by_level = subgroup_scores(
             partition, scores[0][0], np.asarray(names), subgroups, groups=group_codes, level=level
         )
+    models = [
+        _model(str(name), partition.counts, found, level, scores=repeats[0], groups=group_codes)
+        for name, found, repeats in zip(given, summaries, scores, strict=True)
+    ]
     return _judgement(
-        codes,
-        partition.counts,
-        names,
         models,
         summaries,
-        absent,
-        imbalance(class_rows),
-        level,
         listed,
+        labels=names,
+        counts=partition.counts,
+        codes=codes,
+        imbalance=imbalance(class_rows),
         of_training=y_train is not None,
+        absent=absent,
+        level=level,
         further=further,
         groups=group_codes,
         subgroups=tuple(by_level),
@@ -288,18 +280,26 @@ def judge_rows(
     partition = _of_sizes(rows.counts)
     weights = {kind: partition.pair_weights(kind) for kind in ("ovo", "ova")}
     layout = layout or Layout.of(len(labels), len(models))
-    summaries, scored, drawings = [], [], []
-    for name, each in models.items():
+    summaries, drawings = [], []
+    for each in models.values():
         streamed = StreamedScores(each, budget=budget, compared=len(models) > 1)
-        drawn = Drawn(layout, streamed.low, streamed.high, streamed.own)
-        summaries.append(streamed.summary(weights, drawn.add))
-        constant = np.array_equal(streamed.low, streamed.high)
-        scored.append(_model(name, rows.counts, summaries[-1], level, constant=constant, drawn=drawn))
-        drawings.append(drawn)
+        drawings.append(Drawn(layout, streamed.low, streamed.high, streamed.own))
+        summaries.append(streamed.summary(weights, drawings[-1].add))
     in_order = np.argsort(labels)
-    of_test_rows = imbalance_of_counts(np.asarray(labels)[in_order], rows.counts[in_order])
     judged = _judgement(
-        rows.codes, rows.counts, tuple(labels), scored, summaries, tuple(absent), of_test_rows, level, listed
+        [
+            _model(name, rows.counts, found, level, drawn=drawn)
+            for name, found, drawn in zip(models, summaries, drawings, strict=True)
+        ],
+        summaries,
+        listed,
+        labels=tuple(labels),
+        counts=rows.counts,
+        codes=rows.codes,
+        imbalance=imbalance_of_counts(np.asarray(labels)[in_order], rows.counts[in_order]),
+        of_training=False,
+        absent=tuple(absent),
+        level=level,
     )
     # With many classes, the curves of the listed pairs take one more reading.
     missing = drawings[0].add_curves(layout.curves(0, (*judged.worst, *judged.rarest)))
@@ -308,34 +308,25 @@ def judge_rows(
 
 
 def _judgement(
-    codes: Ints,
-    counts: Ints,
-    names: tuple[str, ...],
     models: Sequence[ModelScore],
     summaries: Sequence[ScoreSummary],
-    absent: tuple[str, ...],
-    of_classes: Imbalance,
-    level: float,
     listed: int,
     *,
-    of_training: bool = False,
-    **of_scores_in_memory: Any,
+    counts: Ints,
+    level: float,
+    **known: Any,
 ) -> Judgement:
+    """Return the judgement of models, with their paired tests, listed pairs and notes."""
     rarest, worst = listed_pairs(counts, summaries[0], level, listed)
     found = Judgement(
-        labels=names,
-        counts=counts,
-        codes=codes,
         models=tuple(models),
         tests=_tests(models, summaries, level),
         rarest=rarest,
         worst=worst,
-        imbalance=of_classes,
-        of_training=of_training,
-        absent=absent,
+        counts=counts,
         level=level,
         notes=(),
-        **of_scores_in_memory,
+        **known,
     )
     return replace(found, notes=notes_of(found))
 
@@ -367,7 +358,6 @@ def _model(
     summary: ScoreSummary,
     level: float,
     *,
-    constant: bool,
     scores: NDArray[Any] | None = None,
     groups: Ints | None = None,
     drawn: Drawn | None = None,
@@ -376,7 +366,7 @@ def _model(
     partition = _of_sizes(counts)
     intervals = {
         kind: Interval(0.5, 0.5, 0.5, 0.0)
-        if constant
+        if summary.constant
         else interval_of_moments(
             spread.sizes, weighted_mean(summary.matrix, partition.pair_weights(kind)), spread.moments, level
         )
