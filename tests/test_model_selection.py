@@ -151,7 +151,7 @@ def test_in_searches():
     result = cross_validate(model, X, y, scoring={"ovo": mauc_scorer, "ova": MAUCScorer("ova")}, cv=3)
     assert (result["test_ovo"] > 0.7).all()
     assert (result["test_ovo"] != result["test_ova"]).any()
-    search = GridSearchCV(model, {"C": [1e-3, 1.0]}, scoring=mauc_scorer, cv=3, n_jobs=2).fit(X, y)
+    search = GridSearchCV(model, {"C": [1e-3, 1.0]}, scoring=mauc_scorer, cv=3).fit(X, y)
     expected = cross_val_score(LogisticRegression(C=search.best_params_["C"]), X, y, scoring=mauc_scorer, cv=3)
     assert search.best_score_ == expected.mean()
     assert search.score(X, y) == mauc_scorer(search.best_estimator_, X, y)
