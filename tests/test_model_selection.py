@@ -12,7 +12,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.svm import LinearSVC
-from strategies import examples
 
 from mauc import MAUCClassifier, mauc_score, mauc_scorer
 from mauc._estimators import encode_classes
@@ -188,7 +187,6 @@ def targets(draw):
     )
 
 
-@examples(100)
 @given(targets(), st.integers(2, 8), st.integers(0, 3))
 def test_folds(y, n_splits, seed):
     X = np.zeros((len(y), 1))
