@@ -54,49 +54,39 @@ $(DOCS): pyproject.toml constraints.txt
 demo: $(DEMO)
 	@$(BIN)/mauc demo
 
+# One thread of linear algebra per worker, for more would fight over the cores; and no windows.
+TESTED := test quick nightly coverage fuzz kills test-lowest test-newest docs package
+$(TESTED): export OMP_NUM_THREADS := 1
+$(TESTED): export OPENBLAS_NUM_THREADS := 1
+$(TESTED): export MPLBACKEND := Agg
+
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 
-# One thread of linear algebra per worker: more would fight over the cores.
-test: export OMP_NUM_THREADS := 1
-test: export OPENBLAS_NUM_THREADS := 1
-test: export MPLBACKEND := Agg
 test: lint
 	$(PYTEST)
 
-nightly: export OMP_NUM_THREADS := 1
-nightly: export OPENBLAS_NUM_THREADS := 1
-nightly: export MPLBACKEND := Agg
 nightly: $(DEV)
 	$(PYTEST) -m slow
 	$(PYTEST) experiments
 
 # What to run while working on the core: under a minute on two idle cores. No pages, no programs, no torch.
 NOT_QUICK := docs examples experiments fuzz gallery kills outliers own_surrogates package readme
-quick: export OMP_NUM_THREADS := 1
-quick: export OPENBLAS_NUM_THREADS := 1
-quick: export MPLBACKEND := Agg
 quick: $(DEV)
 	$(BIN)/ruff check .
-	$(PYTEST) tests/kernels tests/linear tests/metrics $(filter-out $(NOT_QUICK:%=tests/test_%.py),$(wildcard tests/test_*.py))
+	$(PYTEST) -k 'not torch and not tensors' tests/kernels tests/linear tests/metrics $(filter-out $(NOT_QUICK:%=tests/test_%.py),$(wildcard tests/test_*.py))
 
 # In the newest versions that PYTHON can have; torch as pinned, for its newest build is gigabytes of CUDA.
 # Without torch (EXTRAS=test) the modules that import it skip. TESTS=tests/metrics runs a part.
-test-newest: export OMP_NUM_THREADS := 1
-test-newest: export OPENBLAS_NUM_THREADS := 1
-test-newest: export MPLBACKEND := Agg
 test-newest:
 	@test -x .venv-newest/bin/pip || $(PYTHON) -m venv .venv-newest
 	@grep '^torch==' constraints.txt > .venv-newest/torch.txt
 	.venv-newest/bin/pip install -qq --upgrade --constraint .venv-newest/torch.txt --editable '.[$(or $(EXTRAS),test,torch)]'
 	.venv-newest/bin/pytest -n 2 --dist loadfile --doctest-ignore-import-errors $(TESTS)
 
-coverage: export OMP_NUM_THREADS := 1
-coverage: export OPENBLAS_NUM_THREADS := 1
-coverage: export MPLBACKEND := Agg
 coverage: export COVERAGE_FILE := $(CURDIR)/.coverage
 coverage: $(DEV)
 	$(BIN)/coverage erase
@@ -105,16 +95,10 @@ coverage: $(DEV)
 	$(BIN)/coverage report
 
 CASES ?= 20000
-fuzz: export OMP_NUM_THREADS := 1
-fuzz: export OPENBLAS_NUM_THREADS := 1
-fuzz: export MPLBACKEND := Agg
 fuzz: $(DEV)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(CASES)
 	MAUC_HYPOTHESIS=explore $(BIN)/pytest -n 2 -m hypothesis
 
-kills: export OMP_NUM_THREADS := 1
-kills: export OPENBLAS_NUM_THREADS := 1
-kills: export MPLBACKEND := Agg
 kills: $(DEV)
 	$(BIN)/python tests/kills.py $(or $(KILLS),40) $(SEED)
 
@@ -130,9 +114,6 @@ $(LOWEST): pyproject.toml constraints-lowest.txt
 	@.venv-lowest/bin/pip install -qq --constraint constraints-lowest.txt --editable '.[plot]' pandas pytest hypothesis
 	@touch $@
 
-test-lowest: export OMP_NUM_THREADS := 1
-test-lowest: export OPENBLAS_NUM_THREADS := 1
-test-lowest: export MPLBACKEND := Agg
 test-lowest: $(LOWEST)
 	.venv-lowest/bin/pytest -q $(or $(TESTS),$(CORE))
 
@@ -143,9 +124,6 @@ format: $(DEV)
 bench: $(DEV)
 	$(BIN)/python -m benchmarks
 
-docs: export OMP_NUM_THREADS := 1
-docs: export OPENBLAS_NUM_THREADS := 1
-docs: export MPLBACKEND := Agg
 docs: $(DOCS)
 	$(BIN)/sphinx-build -W --keep-going -j 1 -b html docs docs/_build/html
 	@echo 'Open docs/_build/html/index.html'
@@ -156,8 +134,6 @@ screenshots: docs
 	$(BIN)/python docs/screenshots.py
 
 # The package as a user gets it: only what it needs, and the tests of the sdist, of which those of an extra skip.
-package: export OMP_NUM_THREADS := 1
-package: export OPENBLAS_NUM_THREADS := 1
 package: $(DEV)
 	rm -rf dist build/package
 	$(BIN)/python -m build --outdir dist

@@ -6,7 +6,6 @@ are written beside the results. ``--no-report`` only computes, without matplotli
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,9 +18,8 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the arguments, compute what the folder lacks, write the report."""
     options = vars(_parser().parse_args(arguments))
-    name, out, jobs, minutes, with_report = (options.pop(key) for key in ("name", "out", "jobs", "minutes", "report"))
+    name, out, jobs, with_report = (options.pop(key) for key in ("name", "out", "jobs", "report"))
     folder = out or Path("mauc-results") / name
-    stop_at = None if minutes is None else time.time() + 60.0 * minutes
     try:
         experiment = load(name, with_report=with_report, **options)
         store = Store(folder / "cells")
@@ -29,9 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             experiment.check(store)
     except (ImportError, OSError, ValueError) as error:
         sys.exit(f"experiments: {error}")
-    run_cells(experiment.cells, store, jobs=jobs, stop_at=stop_at, keep_going=not with_report)
+    run_cells(experiment.cells, store, jobs=jobs, keep_going=not with_report)
     if experiment.then is not None:
-        run_cells(experiment.then(store), store, jobs=jobs, stop_at=stop_at, keep_going=not with_report)
+        run_cells(experiment.then(store), store, jobs=jobs, keep_going=not with_report)
     if with_report:
         for file in experiment.report(store, folder):
             print(f"wrote {file}")
@@ -44,7 +42,6 @@ def _parser() -> argparse.ArgumentParser:
     for experiment in each.values():
         experiment.add_argument("--out", type=Path, help="folder for the results (default: mauc-results/NAME)")
         experiment.add_argument("--jobs", type=int, default=1, help="processes")
-        experiment.add_argument("--minutes", type=float, help="start no fit after this many minutes")
         experiment.add_argument("--no-report", dest="report", action="store_false", help="compute, write no page")
         experiment.add_argument("--quick", action="store_true", help="smaller grids and sizes: a few minutes")
     for name in ("traditional", "tabular", "deep", "longtail"):

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,6 @@ PRIORS = (0.2, 0.1, 0.2, 0.4, 0.1)
 SIZES = (32, 64, 128, 256, 512, 1024)
 N_FEATURES = 100
 LARGE_SIZES = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-REPETITIONS = 30
 
 Scalar = Callable[[float], float]
 LOSSES: dict[str, tuple[Scalar, Scalar]] = {  # each with α = 1
@@ -39,7 +38,8 @@ Results = dict[str, list[dict[str, Any]]]
 
 def experiment(*, quick: bool = False) -> Experiment:
     """Plan the experiment."""
-    return Experiment(cells(quick=quick), partial(write_report, quick=quick))
+    work = cells("quick", SIZES[:4], LARGE_SIZES[:3], repetitions=3) if quick else cells()
+    return Experiment(work, partial(write_report, work=work))
 
 
 def pairs_of_samples(y: Ints) -> Iterator[tuple[int, int, int, float]]:
@@ -97,15 +97,13 @@ class LinearModel:
         return pull_back(scores, gradient, "softmax").T @ self.X
 
 
-def cells(*, quick: bool = False) -> list[Cell]:
-    """Return one cell for each loss and number of samples."""
-    repetitions = 3 if quick else REPETITIONS
-    small = SIZES[:4] if quick else SIZES
-    large = LARGE_SIZES[:3] if quick else LARGE_SIZES
-    depth = "quick" if quick else "full"
+def cells(
+    depth: str = "full", sizes: Sequence[int] = SIZES, large: Sequence[int] = LARGE_SIZES, *, repetitions: int = 30
+) -> list[Cell]:
+    """Return one cell for each loss and number of samples; the loops are measured on ``sizes`` alone."""
     return [
-        Cell((depth, loss, f"{n:07d}"), measure, (loss, n, repetitions, n in small))
-        for n in (*small, *large)
+        Cell((depth, loss, f"{n:07d}"), measure, (loss, n, repetitions, n in sizes))
+        for n in (*sizes, *large)
         for loss in LOSSES
     ]
 
@@ -179,10 +177,10 @@ def _time(function: Callable[[], Any], repetitions: int) -> list[float]:
     return seconds
 
 
-def write_report(store: Store, folder: Path, *, quick: bool = False) -> list[Path]:
-    """Write ``acceleration.md`` and ``acceleration.png``; return the files."""
+def write_report(store: Store, folder: Path, *, work: Sequence[Cell]) -> list[Path]:
+    """Write ``acceleration.md`` and ``acceleration.png`` of these cells; return the files."""
     results: Results = {loss: [] for loss in LOSSES}
-    for cell in cells(quick=quick):
+    for cell in work:
         results[cell.key[1]].append(store.read(cell.key))
     table = folder / "acceleration.md"
     write_whole(table, _markdown(results))

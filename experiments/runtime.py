@@ -103,9 +103,9 @@ def n_terms(way: str, target: Tensor) -> int:
     return int(counts.sum() ** 2 - (counts**2).sum())
 
 
-def batches_of_an_epoch(name: str) -> int:
-    """Count the batches of the training part of a set, with the paper's number of samples."""
-    return -(-int(split_sizes(name)[0] * SETS[name]) // RECIPES[name].plain.batch_size)
+def batches_of_an_epoch(name: str, samples: int | None = None) -> int:
+    """Count the batches of the training part of a set, with the paper's number of samples unless another is given."""
+    return -(-int(split_sizes(name)[0] * (samples or SETS[name])) // RECIPES[name].plain.batch_size)
 
 
 def cells(*, sets: Sequence[str] | None = None, device: str = "auto", quick: bool = False) -> list[Cell]:
@@ -121,15 +121,23 @@ def cells(*, sets: Sequence[str] | None = None, device: str = "auto", quick: boo
     return out
 
 
-def measure(name: str, loss: str, way: str, place: str, budget: float) -> dict[str, Any]:
+def measure(
+    name: str,
+    loss: str,
+    way: str,
+    place: str,
+    budget: float,
+    samples: int | None = None,
+    n_features: int | None = None,
+) -> dict[str, Any]:
     """Measure the seconds per epoch, and which share of its work was timed.
 
     The accelerated losses and cross-entropy: whole training steps. The loops: as many of their terms on one batch as
     the budget allows, forward and backward to the scores, then all terms of an epoch in proportion, and the steps of
-    the network (those of cross-entropy) on top.
+    the network (those of cross-entropy) on top. ``samples`` and ``n_features`` are the paper's unless given.
     """
-    recipe, batches = _problem(name, place)
-    n_batches = batches_of_an_epoch(name)
+    recipe, batches = _problem(name, place, n_features or PRESETS[name].n_features)
+    n_batches = batches_of_an_epoch(name, samples)
     schedule, alpha = recipe.ours[loss] if loss in LOSSES else (recipe.plain, 0.0)
     function: nn.Module = (
         nn.CrossEntropyLoss()
@@ -207,15 +215,15 @@ def _wait(place: str) -> None:
 
 
 @lru_cache(maxsize=1)
-def _problem(name: str, place: str) -> tuple[Recipe, list[tuple[Tensor, Tensor]]]:
+def _problem(name: str, place: str, n_features: int) -> tuple[Recipe, list[tuple[Tensor, Tensor]]]:
     """Return the recipe, and a few batches of random features whose classes are drawn by their shares."""
-    recipe, preset = RECIPES[name], PRESETS[name]
+    recipe = RECIPES[name]
     rng = np.random.default_rng(0)
-    counts = np.array(preset.class_counts)
+    counts = np.array(PRESETS[name].class_counts)
     batches = []
     for _ in range(POOL):
         y = rng.choice(len(counts), recipe.plain.batch_size, p=counts / counts.sum())
-        x = rng.standard_normal((len(y), preset.n_features), dtype=np.float32)
+        x = rng.standard_normal((len(y), n_features), dtype=np.float32)
         batches.append((torch.from_numpy(x).to(place), torch.from_numpy(y).to(place)))
     return recipe, batches
 

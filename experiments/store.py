@@ -62,14 +62,12 @@ class Store:
         write_whole(self.path(key), json.dumps(result))
 
 
-def run_cells(
-    cells: Iterable[Cell], store: Store, *, jobs: int = 1, stop_at: float | None = None, keep_going: bool = False
-) -> int:
+def run_cells(cells: Iterable[Cell], store: Store, *, jobs: int = 1, keep_going: bool = False) -> int:
     """Compute the cells that have no result yet and store each result; return their number.
 
     Each cell prints a line on stderr. A result that cannot be read is computed again, with a warning that names its
     file. A kill loses only the cells in flight. A cell that fails stops the run with its key in the error; with
-    ``keep_going`` it only prints a line. No cell starts after ``stop_at``, in the seconds of :func:`time.time`.
+    ``keep_going`` it only prints a line.
     """
     cells = list(cells)
     missing, began, number = [cell for cell in cells if cell.key not in store], time.time(), 0
@@ -77,7 +75,7 @@ def run_cells(
         if path.exists():
             warnings.warn(f"{path} is empty or cut off, and is computed again", UserWarning, stacklevel=2)
     print(f"{len(cells)} fits, {len(cells) - len(missing)} already computed", file=sys.stderr, flush=True)
-    work = (delayed(_compute)(group, str(store.folder), stop_at, keep_going) for group in _groups(missing))
+    work = (delayed(_compute)(group, str(store.folder), keep_going) for group in _groups(missing))
     for keys in Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work):
         number += len(keys)
         for key in keys:
@@ -96,11 +94,9 @@ def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
     return list(groups.values())
 
 
-def _compute(cells: Sequence[Cell], folder: str, stop_at: float | None, keep_going: bool) -> list[tuple[str, ...]]:
+def _compute(cells: Sequence[Cell], folder: str, keep_going: bool) -> list[tuple[str, ...]]:
     done = []
     for cell in cells:
-        if stop_at is not None and time.time() > stop_at:
-            break
         try:
             Store(folder).write(cell.key, cell.function(*cell.arguments))
         except Exception as error:

@@ -221,19 +221,20 @@ def draw_pairs(kind: str, n_classes: int, rng: np.random.Generator) -> Any:
 
 
 def settings(kind: str, n_classes: int, n_samples: int = 40, seed: int = 0) -> Iterator[tuple[str, Any, Any, Any, Any]]:
-    """Yield ``(what, y, scores, sample_weight, pairs)`` over weights × pairs × absent classes."""
+    """Yield ``(what, y, scores, sample_weight, pairs)``: each kind of weights and of pairs with and without an absent
+    class, but not their product."""
     rng = np.random.default_rng([seed, n_classes, KINDS.index(kind)])
     for absent in (False, True) if n_classes > 2 else (False,):
         classes = np.arange(n_classes)
         if absent:
             classes = rng.permutation(np.delete(classes, n_classes // 2))
-        for weighting in ("none", "random", "zeros"):
-            for pairing in ("ovo", "ova", "matrix"):
-                y = draw_classes(n_samples, classes, rng)
-                scores = draw_scores(kind, n_samples, n_classes, rng)
-                weight = draw_weight(weighting, y, rng)
-                what = f"weights {weighting}, pairs {pairing}, {'a class absent' if absent else 'all classes'}"
-                yield what, y, scores, weight, draw_pairs(pairing, n_classes, rng)
+        pairings = ("matrix", "ovo", "ova") if absent else ("ovo", "ova", "matrix")
+        for weighting, pairing in zip(("none", "random", "zeros"), pairings, strict=True):
+            y = draw_classes(n_samples, classes, rng)
+            scores = draw_scores(kind, n_samples, n_classes, rng)
+            weight = draw_weight(weighting, y, rng)
+            what = f"weights {weighting}, pairs {pairing}, {'a class absent' if absent else 'all classes'}"
+            yield what, y, scores, weight, draw_pairs(pairing, n_classes, rng)
 
 
 def evaluate(risk: SurrogateRisk, y: Any, scores: Any, weight: Any = None) -> tuple[float, np.ndarray]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from experiments.losses import effective_number_weights
 from mauc.nn import MAUCLoss
 
 __all__ = ["CANDIDATES", "RIVALS", "Loss", "make"]
@@ -55,9 +56,7 @@ class BalancedFocal(Loss):
     """Class-balanced focal loss on sigmoid scores (Cui et al., CVPR 2019)."""
 
     def __call__(self, z: Tensor, y: Tensor) -> Tensor:
-        beta, gamma = self.settings["beta"], self.settings["gamma"]
-        weight = (1 - beta) / (1 - beta**self.counts)
-        weight = (weight / weight.mean()).float()
+        gamma, weight = self.settings["gamma"], effective_number_weights(self.counts, self.settings["beta"]).float()
         own = F.one_hot(y, z.shape[1]).to(z.dtype)
         signed = torch.where(own > 0, z, -z)
         each = -torch.exp(gamma * F.logsigmoid(-signed)) * F.logsigmoid(signed)
@@ -71,8 +70,7 @@ class LDAM(Loss):
 
     def __call__(self, z: Tensor, y: Tensor) -> Tensor:
         margin = (self.settings["margin"] * (self.counts.min() / self.counts) ** 0.25).float()
-        weight = (1 - 0.9999) / (1 - 0.9999**self.counts)
-        weight = (weight / weight.mean()).float()
+        weight = effective_number_weights(self.counts, 0.9999).float()
         weight = torch.where(self.progress < 0.8, torch.ones_like(weight), weight)
         moved = z - F.one_hot(y, z.shape[1]) * margin[y][:, None]
         each = F.cross_entropy(self.settings["scale"] * moved, y, reduction="none")
@@ -209,19 +207,6 @@ class SoftRiskWhole(SoftRisk):
     over = "whole"
 
 
-class SoftSteady(SoftRisk):
-    """log(1 + R_i), each pair of classes by what a batch expects of both: w_i w_j / (C (C − 1)) with
-    w_i = min(1, expected rows of class i), whether the classes are present or not."""
-
-    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
-        positive, means, apart, _ = self.means(s, y)
-        C = s.shape[1]
-        w = (len(y) * self.counts / self.counts.sum()).clamp_max(1.0).to(s.dtype) ** self.settings.get("power", 1.0)
-        others = (w.sum() - w).clamp_min(1e-12)
-        risk = positive * (apart * w[:, None] * means).sum(0) / others
-        return (w * torch.log1p(risk)).sum() / C
-
-
 class SoftFixed(SoftRisk):
     """log(1 + R_i), divided by all classes instead of those present."""
 
@@ -330,7 +315,6 @@ CANDIDATES: dict[str, type[Loss]] = {
     "log-risk-whole": LogRiskWhole,
     "soft-class": SoftRisk,
     "soft-whole": SoftRiskWhole,
-    "soft-steady": SoftSteady,
     "soft-fixed": SoftFixed,
     "soft-share": SoftShare,
     "soft-shrunk": SoftShrunk,

@@ -36,7 +36,6 @@ NAMES = {
     "log-risk-whole": "log R",
     "soft-class": "log(1 + R_i), mean over classes",
     "soft-whole": "log(1 + R)",
-    "soft-steady": "log(1 + R_i), pairs weighed by the rows expected of both classes",
     "soft-fixed": "log(1 + R_i), divided by all classes",
     "soft-share": "log(1 + R_i), weighed by the share of classes expected",
     "soft-shrunk": "log(1 + R_i), classes weighed by n_i / (n_i + rows)",

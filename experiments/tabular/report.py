@@ -34,12 +34,8 @@ __all__ = ["group_table", "groups_of", "read_results", "write_report"]
 
 FRESH = "Held-out sets"
 RAREST_SHARE = 0.25
-FIGURE_SETS = 15
-"""Panels, and columns of a table, that can be read."""
 FEW = 5
 """Methods that need not be folded away."""
-SHOWN = 8
-"""Methods in a table of more sets than that."""
 
 
 def read_results(store: Store, sets: Sequence[str], depth: str) -> Results:
@@ -47,8 +43,20 @@ def read_results(store: Store, sets: Sequence[str], depth: str) -> Results:
     return read_common(store, (depth,), sets, [entry.name for entry in entries()])
 
 
-def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, depth: str = "full") -> list[Path]:
-    """Write the page and its figures; returns the files. Sets and methods without results are left out."""
+def write_report(
+    store: Store,
+    folder: Path,
+    *,
+    sets: Sequence[str] = SETS,
+    depth: str = "full",
+    most_sets: int = 15,
+    most_methods: int = 8,
+) -> list[Path]:
+    """Write the page and its figures; returns the files. Sets and methods without results are left out.
+
+    A table has a column for each of ``most_sets`` sets at most; of more sets it has a line for each, with the best
+    ``most_methods``.
+    """
     there = [s for s in sets if (store.folder / depth / s).is_dir()]
     results = read_results(store, there, depth) if there else {}
     if not results:
@@ -60,13 +68,13 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
         *(group_table(results, *group) for group in groups.items()),
         "## Every set",
     ]
-    parts += [folded(f"{len(sets)} sets", _every_set(results, sets)) for sets in groups.values()]
+    parts += [folded(f"{len(s)} sets", _every_set(results, s, most_sets, most_methods)) for s in groups.values()]
     parts += ["All methods on every set: [tabular.csv](tabular.csv).", machine()]
     write_whole(page, "\n\n".join(parts) + "\n")
     numbers = folder / "tabular.csv"
     write_whole(numbers, _csv(results, there))
     files = [page, numbers]
-    if len(there) <= FIGURE_SETS:
+    if len(there) <= most_sets:
         files.append(save_figure(bars_with_points(points(results), there), folder / "tabular-sets.png"))
     judging = groups.get(FRESH, there)
     test = rank_test(results, judging)
@@ -135,22 +143,23 @@ def _times(results: Results) -> list[str]:
     return [time for time in ("fit_seconds", "predict_seconds") if any(time in run for run in runs)]
 
 
-def _every_set(results: Results, sets: Sequence[str]) -> str:
+def _every_set(results: Results, sets: Sequence[str], most_sets: int, most_methods: int) -> str:
     """Tabulate methods by sets; many sets have one line each, with the methods of the best mean ranks."""
-    if len(sets) <= FIGURE_SETS:
+    if len(sets) <= most_sets:
         return score_table(results, sets, "s", 1.0)
     names, by_method, mean, test = list(results), points(results), means(results, sets), rank_test(results, sets)
     order = list(range(len(names))) if test is None else np.argsort(test.mean_ranks, kind="stable").tolist()
+    few = order[:most_methods]
     rows = []
     for s, name in enumerate(sets):
         run = results[names[0]][name][0]
         sizes = np.add(run["train_counts"], run["test_counts"])
         row = [name, str(sizes.sum()), str(len(sizes)), f"{sizes.max() / sizes.min():.0f}"]
         best = int(mean[s].argmax())
-        row += [with_std(by_method[names[k]][name], mean[s, best]) for k in order[:SHOWN]]
-        shown = mean[s, order[:SHOWN]].max() >= mean[s, best] - 1e-9
+        row += [with_std(by_method[names[k]][name], mean[s, best]) for k in few]
+        shown = mean[s, few].max() >= mean[s, best] - 1e-9
         rows.append([*row, "" if shown else f"{names[best]} {mean[s, best]:.2f}"])
-    head = ["set", "rows", "classes", "largest : smallest", *(names[k] for k in order[:SHOWN]), "best of the others"]
+    head = ["set", "rows", "classes", "largest : smallest", *(names[k] for k in few), "best of the others"]
     return markdown_table(head, rows)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from experiments import acceleration
-from experiments.__main__ import main
 from experiments.acceleration import (
     LARGE_SIZES,
     LOSSES,
@@ -14,12 +13,14 @@ from experiments.acceleration import (
     SIZES,
     LinearModel,
     cells,
+    experiment,
     mean_ratio,
     measure,
     naive_value,
     naive_value_and_gradient,
+    write_report,
 )
-from experiments.store import Store
+from experiments.store import Store, run_cells
 from mauc import SurrogateRisk
 
 losses = pytest.mark.parametrize("loss", LOSSES)
@@ -87,7 +88,7 @@ def test_class_sizes(n):
 def test_cells():
     assert SIZES == (32, 64, 128, 256, 512, 1024)
     assert LARGE_SIZES[-1] == 1_000_000
-    full, quick = cells(), cells(quick=True)
+    full, quick = experiment().cells, experiment(quick=True).cells
     assert len(full) == 3 * (len(SIZES) + len(LARGE_SIZES))
     assert {c.arguments[2] for c in full} == {30}
     assert {c.arguments[1] for c in full if c.arguments[3]} == set(SIZES), "loops as in the paper"
@@ -96,12 +97,13 @@ def test_cells():
     assert len({c.key for c in full}) == len(full)
 
 
-def test_the_command_writes_table_and_figure(tmp_path, monkeypatch):
-    monkeypatch.setattr(acceleration, "SIZES", (32, 40))
-    monkeypatch.setattr(acceleration, "LARGE_SIZES", (300,))
-    main(["acceleration", "--quick", "--out", str(tmp_path)])
-    assert (tmp_path / "acceleration.png").read_bytes().startswith(b"\x89PNG")
-    text = (tmp_path / "acceleration.md").read_text()
+def test_table_and_figure(tmp_path):
+    work = cells("small", (32, 40), (300,), repetitions=3)
+    store = Store(tmp_path / "cells")
+    run_cells(work, store)
+    page, figure = write_report(store, tmp_path, work=work)
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    text = page.read_text()
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ") and not line.startswith("| loss")]
     assert len(rows) == 9
     assert {row[0].strip("| ") for row in rows} == set(LOSSES)
@@ -110,5 +112,3 @@ def test_the_command_writes_table_and_figure(tmp_path, monkeypatch):
             assert row[-1].strip(" |") == ""
         else:
             assert float(row[-1].strip(" |")) < 1e-10
-    store = Store(tmp_path / "cells")
-    assert all(cell.key in store for cell in cells(quick=True))

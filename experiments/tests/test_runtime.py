@@ -1,7 +1,5 @@
 """Running times: the loops are the definition, and what is timed in part is marked."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from pair_loss import pair_loss
@@ -59,18 +57,17 @@ def test_an_epoch_is_the_training_part():
     assert [batches_of_an_epoch(name) for name in SETS] == [19, 610, 58]  # 80 %, 80 % and 70 %
 
 
-def test_measure_and_report(tmp_path, monkeypatch):
+def test_measure_and_report(tmp_path):
     """On a small copy of User-Imb; steps in full where the budget allows."""
-    monkeypatch.setitem(runtime.PRESETS, "user-imb", replace(runtime.PRESETS["user-imb"], n_features=40))
-    monkeypatch.setitem(runtime.SETS, "user-imb", 400)
+    small = {"samples": 400, "n_features": 40}
     state = torch.get_rng_state()
-    whole = measure("user-imb", "squared", "accelerated", "cpu", 30.0)
+    whole = measure("user-imb", "squared", "accelerated", "cpu", 30.0, **small)
     assert torch.equal(torch.get_rng_state(), state)
     assert whole["share"] == 1.0
     assert whole["batches"] == 10
-    part = measure("user-imb", "squared", "accelerated", "cpu", 0.0)
+    part = measure("user-imb", "squared", "accelerated", "cpu", 0.0, **small)
     assert part["share"] == pytest.approx(0.3)
-    selected, naive = (measure("user-imb", "hinge", way, "cpu", 0.01) for way in ("selected", "naive"))
+    selected, naive = (measure("user-imb", "hinge", way, "cpu", 0.01, **small) for way in ("selected", "naive"))
     assert naive["share"] < selected["share"] <= 0.1, "one batch at most"
     assert naive["seconds"] > selected["seconds"] > 0
     store = Store(tmp_path / "cells")

@@ -131,7 +131,7 @@ def test_groups_and_times_choose_by_their_own_kind(run, trees, small_stack):
     result = run(*QUICK, "--time-column", "seen", "--json")
     assert result.exit_code == 0, result.output
     assert (
-        "24 validation rows (the latest fifth of the training rows)"
+        "30 validation rows (the latest fifth of the training rows)"
         in json.loads(result.stdout)["leaderboard"]["chosen_by"]
     )
 

@@ -21,6 +21,7 @@ from experiments.datasets import load_simulated
 from mauc import MAUCDecision, mauc_score
 from mauc.plugin import balanced_posterior
 
+FACTORS = np.array([1e-3, 5.0, 0.2, 30.0])
 DISTANCES = np.abs(np.subtract.outer(range(4), range(4)))
 
 
@@ -66,22 +67,27 @@ def test_two_classes_at_the_best_threshold():
     assert balanced_accuracy_score(y, scores.argmax(axis=1)) < best - 0.05
 
 
-@pytest.mark.parametrize("costs", [None, DISTANCES, [[0, 1, 1, 1], [5, 0, 1, 1], [2, 1, 0, 9], [7, 7, 7, 0]]])
-def test_decisions_come_near_those_of_the_true_posterior(costs):
-    """By the posterior, by the one under equal class sizes, and by columns on scales of their own."""
+@pytest.mark.parametrize(
+    ("costs", "scale"),
+    [
+        (None, lambda posterior, priors: posterior),
+        (DISTANCES, balanced_posterior),
+        ([[0, 1, 1, 1], [5, 0, 1, 1], [2, 1, 0, 9], [7, 7, 7, 0]], lambda posterior, priors: posterior**0.3 * FACTORS),
+    ],
+    ids=["posterior", "under equal class sizes", "columns on scales of their own"],
+)
+def test_decisions_come_near_those_of_the_true_posterior(costs, scale):
     data = load_simulated(n_samples=4000, n_classes=4, imbalance=20, n_features=4, separation=1.5, seed=3)
     X, y = data.sample(np.round(20000 * data.priors).astype(int))
     paid = (1 - np.eye(4)) / data.priors[:, None] / 4 if costs is None else np.asarray(costs)
     bayes = np.mean(paid[y, (data.posterior(X) @ paid).argmin(axis=1)])
-    factors = np.array([1e-3, 5.0, 0.2, 30.0])
-    for scores in (
-        data.posterior,
-        lambda X: balanced_posterior(data.posterior(X), data.priors),
-        lambda X: data.posterior(X) ** 0.3 * factors,
-    ):
-        model = prefit(scores, costs=costs).fit(data.X, data.y)
-        assert 0.99 * bayes < np.mean(paid[y, model.predict(X)]) < 1.03 * bayes
-        np.testing.assert_array_equal(model.predict_proba(X[:5]), scores(X[:5]))
+
+    def scores(X):
+        return scale(data.posterior(X), data.priors)
+
+    model = prefit(scores, costs=costs).fit(data.X, data.y)
+    assert 0.99 * bayes < np.mean(paid[y, model.predict(X)]) < 1.03 * bayes
+    np.testing.assert_array_equal(model.predict_proba(X[:5]), scores(X[:5]))
 
 
 @pytest.mark.parametrize("inner", [LinearSVC(), GaussianNB(), KNeighborsClassifier(7)], ids=lambda m: type(m).__name__)

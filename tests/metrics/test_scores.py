@@ -12,7 +12,6 @@ from scipy.special import expit
 from scipy.stats import rankdata
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import roc_auc_score
-from strategies import examples
 
 from mauc._kernels import pairwise
 from mauc._kernels.auc import auc_matrix
@@ -129,7 +128,6 @@ class TestAgainstTheDefinition:
         assert_close(auc, definition(y, scores, len(counts), weight))
         assert_close(auc, oracle(y, scores, len(counts), weight))
 
-    @examples(40)
     @given(scored())
     def test_any_scores(self, data):
         codes, scores = data
@@ -138,7 +136,6 @@ class TestAgainstTheDefinition:
         assert_same(pairwise_auc(codes, scores), expected)
         assert_close(oracle(codes, scores, n_classes), expected)
 
-    @examples(40)
     @given(scored(), st.data())
     def test_any_weights(self, data, more):
         codes, scores = data
@@ -236,7 +233,6 @@ class TestTwoClasses:
 class TestTheoremOne:
     """The relations of ova and ovo in the paper."""
 
-    @examples(40)
     @given(scored())
     def test_a_ova_from_the_matrix(self, data):
         codes, scores = data
@@ -258,7 +254,6 @@ class TestTheoremOne:
         assert ovo == pytest.approx(ova, abs=1e-14)
         assert 0 < ovo < 1
 
-    @examples(40)
     @given(scored())
     def test_c_both_are_1_or_neither(self, data):
         codes, scores = data
@@ -342,7 +337,6 @@ class TestExactValues:
 
 
 class TestInvariance:
-    @examples(40)
     @given(scored(), st.randoms(use_true_random=False))
     def test_order_of_samples(self, data, random):
         codes, scores = data
@@ -350,7 +344,6 @@ class TestInvariance:
         assert_same(pairwise_auc(codes[order], scores[order]), pairwise_auc(codes, scores))
         assert mauc_score(codes[order], scores[order], pairs="ova") == mauc_score(codes, scores, pairs="ova")
 
-    @examples(40)
     @given(scored(), st.randoms(use_true_random=False))
     def test_relabelling(self, data, random):
         codes, scores = data
@@ -360,7 +353,6 @@ class TestInvariance:
         moved[:, new] = scores
         assert_same(pairwise_auc(new[codes], moved)[np.ix_(new, new)], pairwise_auc(codes, scores))
 
-    @examples(40)
     @given(scored(dtypes=[np.float64]), st.data())
     def test_strictly_increasing_maps_of_a_column(self, data, more):
         codes, scores = data

@@ -7,8 +7,11 @@ import pickle
 import re
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from datetime import timedelta
+from functools import partial
 
 import numpy as np
 import pytest
@@ -381,17 +384,14 @@ def test_on_a_gpu(thresholds, dtype):
 SHARES = {"uneven": (70, 20), "one without a batch": (90, 0)}
 
 
-def run_rank(rank, rendezvous):
-    limit = timedelta(minutes=5)
-    torch.distributed.init_process_group(
-        "gloo", init_method=f"file://{rendezvous}", timeout=limit, rank=rank, world_size=2
-    )
+def run_rank(rank, **gathering):
     for dtype in (torch.float32, torch.float64):
         scores, y, weight = data(dtype=dtype)
         for shares in SHARES.values():
             part = slice(0, shares[0]) if rank == 0 else slice(shares[0], None)
             for thresholds in (None, 50):
-                metric, whole = MAUC(4, thresholds=thresholds), MAUC(4, thresholds=thresholds, sync_on_compute=False)
+                metric = MAUC(4, thresholds=thresholds, **gathering)
+                whole = MAUC(4, thresholds=thresholds, sync_on_compute=False)
                 whole.update(scores, y, weight)
                 for rows in torch.arange(90)[part].split(25):
                     if len(rows):
@@ -405,17 +405,49 @@ def run_rank(rank, rendezvous):
                 whole.update(scores[:9], y[:9], weight[:9])
                 metric._computed = None
                 torch.testing.assert_close(metric.compute(), whole.compute())
+
+
+def test_two_ranks_with_uneven_shares():
+    """Two threads, which exchange their states by the function that torchmetrics would gather with."""
+    barrier, given = threading.Barrier(2, timeout=60.0), [None, None]
+
+    def gather(rank, state, group=None):
+        given[rank] = state.clone()
+        barrier.wait()
+        both = list(given)
+        barrier.wait()
+        return both
+
+    def run(rank):
+        try:
+            run_rank(rank, dist_sync_fn=partial(gather, rank), distributed_available_fn=lambda: True)
+        except BaseException:
+            barrier.abort()
+            raise
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(run, rank) for rank in (0, 1)]:
+            done.result()
+
+
+def run_process(rank, rendezvous):
+    limit = timedelta(minutes=5)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{rendezvous}", timeout=limit, rank=rank, world_size=2
+    )
+    run_rank(rank)
     torch.distributed.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_two_processes_with_uneven_shares(tmp_path):
     rendezvous = str(tmp_path / "rendezvous")
     other = subprocess.Popen([sys.executable, "-W", "error", __file__, rendezvous], stderr=subprocess.PIPE, text=True)
-    run_rank(0, rendezvous)
+    run_process(0, rendezvous)
     said = other.communicate(timeout=300)[1]
     assert other.returncode == 0, said
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    run_rank(1, sys.argv[1])
+    run_process(1, sys.argv[1])

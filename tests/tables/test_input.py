@@ -311,13 +311,13 @@ def test_a_cell_far_out_takes_no_memory(tmp_path):
         row = cell.lstrip("XFDZ")
         return with_sheet(tmp_path / "t.xlsx", lambda xml: xml.replace("Z3", cell).replace('r="3"', f'r="{row}"'))
 
-    path = far("Z200000")
+    path = far("Z20000")
     tracemalloc.start()
     table = read_table(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (table.shape, table.iloc[1, -1]) == ((2, 26), 5)
-    assert peak < 30e6
+    assert peak < 1e6, "an array of all cells would take four times as much"
     with pytest.raises(Failure, match=r"t\.xlsx holds a sheet of 3 rows or more and 16384 columns.*: raise --max-size"):
         read_table(far("XFD1048576"), max_size=2e-4)
     with pytest.raises(Failure, match="holds a row beyond the last of a sheet, 1048576"):

@@ -1,7 +1,5 @@
 """Data of the deep experiments: names, files, what is dropped and cut."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.utils import Bunch
@@ -9,7 +7,6 @@ from sklearn.utils import Bunch
 from experiments.deep import data as deep_data
 from experiments.deep import run as deep
 from experiments.deep.data import PAPER_SETS, DeepData, capped, load, parts_of, resolve
-from experiments.deep.methods import RECIPES
 from experiments.deep.run import cells, run
 
 
@@ -105,15 +102,14 @@ def test_errors(call, message):
 def test_kddcup99(monkeypatch):
     """Its rare classes are dropped, its common ones cut in a quick run, and outliers clipped."""
     rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(4), [400, 80, 12, 5])
+    y = np.repeat(np.arange(4), [50_400, 80, 12, 5])
     X = rng.normal(size=(len(y), 3)).astype(np.float32)
     X[0, 0], X[:, 2] = 1e6, 0.1
     names = ["smurf", "normal", "imap", "spy"]
     monkeypatch.setattr(deep_data.datasets, "load", lambda *a, **k: Bunch(X=X, y=y, target_names=names))
-    monkeypatch.setattr(deep_data, "QUICK_CAP", 100)
-    assert load("kddcup99").counts.tolist() == [400, 80, 12]
+    assert load("kddcup99").counts.tolist() == [50_400, 80, 12]
     data = load("kddcup99", quick=True)
-    assert data.counts.tolist() == [100, 80, 12]
+    assert data.counts.tolist() == [50_000, 80, 12]
     assert "spy (5)" in " ".join(data.notes)
     parts = parts_of(load("kddcup99"), 0)
     assert np.abs(parts.X).max() <= 10
@@ -134,7 +130,6 @@ def images(monkeypatch, **more):
 def test_the_papers_images_are_real_where_a_folder_is_given(monkeypatch):
     """Rows beyond the set are neither trained on nor in its sizes; they are tested with the test part, and apart."""
     images(monkeypatch, extra=np.arange(130) % 2 == 1)
-    monkeypatch.setitem(RECIPES, "cifar100-imb", replace(RECIPES["cifar100-imb"], hidden=(4,), quick_epochs=1))
     assert resolve("cifar100-imb", None, "folder") == "cifar100-imb"
     data = load("cifar100-imb", "folder")
     assert data.counts.tolist() == [30, 20, 15]

@@ -1,7 +1,6 @@
 """A search: chosen on validation alone, resumed, stopped in time, told on its pages; computed by torch alone."""
 
 import json
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -85,12 +84,6 @@ def test_a_search_runs_and_resumes(tmp_path):
     assert "losses" not in results["CE"][0], "small files"
 
 
-def test_after_its_minutes_no_fit_begins(tmp_path):
-    store, (first, _) = Store(tmp_path / "cells"), search()
-    assert run_cells(first, store, stop_at=time.time() - 1.0) == 0
-    assert not list(tmp_path.rglob("*.json"))
-
-
 def test_a_method_that_fails_does_not_end_the_others(tmp_path, capsys, monkeypatch):
     def fails(counts, epochs):
         raise ZeroDivisionError("no loss")
@@ -154,7 +147,7 @@ def test_results_are_computed_once_and_then_reported(tmp_path, capsys, undrawn):
     tuned = [*arguments, "--method", "CE", "--tuned", "--settings", "2", "--tuning-seeds", "1", "--seeds", "2"]
     main([*tuned, "--no-report"])
     assert "1 of 1 in" in capsys.readouterr().err
-    main([*arguments, "--no-report", "--method", "CE", "--seeds", "1", "--minutes", "0"])
+    main([*arguments, "--no-report", "--method", "CE", "--seeds", "1"])
     assert "2 fits, 2 already computed" in capsys.readouterr().err
     stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
     main(tuned)
