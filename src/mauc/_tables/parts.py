@@ -418,9 +418,8 @@ def _distinct_values(path: Path, name: str) -> Iterator[tuple[list[Any], Ints]]:
         coded = values if t.is_dictionary(values.type) else values.dictionary_encode()
         index = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         distinct = coded.dictionary.to_pylist()
-        absent = [k for k, value in enumerate(distinct) if value is None or value != value]
-        index[np.isin(index, absent)] = -1
-        used = np.unique(index[index >= 0])
+        used = np.flatnonzero(np.bincount(index + 1, minlength=len(distinct) + 1)[1:]).tolist()
+        used = [k for k in used if distinct[k] is not None and distinct[k] == distinct[k]]
         place = np.full(len(distinct) + 1, -1)  # the last for those at -1
         place[used] = np.arange(len(used))
         yield [distinct[k] for k in used], place[index]

@@ -203,10 +203,10 @@ class _Scored:
         self.totals = found.of_labels(self.labels)
         if len(self.labels) < 2:
             return
-        self.sums = shared(self.totals)
+        sums = shared(self.totals)
         # The rows of each model, partition by partition; they are read again in every phase.
         self.rows: list[list[Delayed]] = [
-            [task(_rows, self.sums, name, k, *part[1:3], part[column]) for k, part in enumerate(parts)]
+            [task(_rows, sums, name, k, *part[1:3], part[column]) for k, part in enumerate(parts)]
             for name, column in zip(scores, (0, 4), strict=False)
         ]
         own = [[task(counts.own_scores, rows) for rows in of_model] for of_model in self.rows]
@@ -231,27 +231,20 @@ class _Scored:
     def influences(self, v: Floats) -> tuple[Sample, list[tuple[float, Floats]]]:
         """Return the sample of all rows, and the score and the ``(N,)`` influences of each model."""
         scores, each = [], []
-        for model, rows in enumerate(self.rows):
+        for model, (positives, rows) in enumerate(zip(self.positives, self.rows, strict=True)):
             counted = self._count(model, v)
-            total, *as_negative = keep(
-                tree(counts.add_counts, counted), *(task(getattr, part, "as_negative") for part in counted)
-            )
+            as_negative = [task(getattr, part, "as_negative") for part in counted]
+            total, *as_negative = keep(tree(counts.add_counts, counted), *as_negative)
             (lost,) = run(task(getattr, total, "lost"))
             scores.append(weighted_mean(counts.pair_matrix(lost, self.totals.units), v))
-            wins = task(counts.wins_of_positives, total, self.positives[model])
-            each.append(
-                [
-                    task(counts.influence, self.positives[model], wins, part, negative)
-                    for part, negative in zip(rows, as_negative, strict=True)
-                ]
-            )
+            wins = task(counts.wins_of_positives, total, positives)
+            each.append([task(counts.influence, positives, wins, *of) for of in zip(rows, as_negative, strict=True)])
         known = [task(_codes_and_unit, part, len(self.labels)) for part in self.rows[0]]
         codes_and_units, found, groups = run(known, each, self.groups)
-        codes = np.concatenate([part for part, _ in codes_and_units]).astype(np.int64)
-        weighted = self.totals.weights is not None
-        units = np.concatenate([part for _, part in codes_and_units]) if weighted else None
-        partition = ClassPartition(codes, len(self.labels), units)
-        together = None if groups is None else check_groups(np.concatenate(groups), len(codes))
+        codes, units = zip(*codes_and_units, strict=True)
+        unit = None if self.totals.weights is None else np.concatenate(units)
+        partition = ClassPartition(np.concatenate(codes).astype(np.int64), len(self.labels), unit)
+        together = None if groups is None else check_groups(np.concatenate(groups), len(partition.codes))
         influences = [np.concatenate(of_model) for of_model in found]
         return Sample.of(partition, v, together), list(zip(scores, influences, strict=True))
 

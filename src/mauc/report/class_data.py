@@ -8,11 +8,10 @@ from scipy import special
 from sklearn.metrics import precision_recall_curve
 
 from mauc._typing import Floats
-from mauc.metrics.curves import thinned
 from mauc.report.decisions import Decision
 from mauc.report.further import Bin, reliability, roc
 from mauc.report.judgement import Judgement
-from mauc.report.pairs import CURVE_POINTS
+from mauc.report.pairs import thinned_curve
 from mauc.report.proportions import Share
 
 __all__ = ["class_data", "decision_text"]
@@ -37,7 +36,7 @@ def class_data(judgement: Judgement, first: int) -> dict[str, Any]:
                 "recall": _three(found.recall),
                 "precision": None if np.isnan(found.precision.score) else _three(found.precision),
                 "average_precision": found.average_precision,
-                "roc": _thinned(*roc(column, codes, counts, k)),
+                "roc": thinned_curve(*roc(column, codes, counts, k)),
                 "pr": _precision_recall(column, codes == k),
                 "reliability": None if bins is None else _bins(bins),
             }
@@ -70,16 +69,10 @@ def _three(of: Any) -> list[float]:
     return [round(value, 4) for value in (of.score, of.low, of.high)]
 
 
-def _thinned(x: Floats, y: Floats) -> list[list[int]]:
-    """Return a curve in thousandths, at most :data:`CURVE_POINTS` points at even steps along it."""
-    points = thinned(x, y, CURVE_POINTS)
-    return [_thousandths(values[points]) for values in (x, y)]
-
-
 @np.errstate(over="ignore", invalid="ignore")  # scikit-learn adds and subtracts scores
 def _precision_recall(column: NDArray[Any], own: NDArray[np.bool_]) -> list[list[int]]:
     precision, recall, _ = precision_recall_curve(own, column)
-    return _thinned(recall[-2::-1], precision[-2::-1])
+    return thinned_curve(recall[-2::-1], precision[-2::-1])
 
 
 def _thousandths(values: Floats) -> list[int]:

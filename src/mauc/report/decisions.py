@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,7 +92,7 @@ def _decision(
     known = predicted >= 0  # a class without test rows has no column
     confusion = np.bincount(codes[known] * n + predicted[known], minlength=n * n).reshape(n, n)
     right = predicted == codes
-    rows = np.array([independent_rows(right[own], some) for own, some in _of_classes(codes, groups, n)])
+    rows = np.array([independent_rows(right, groups, codes == k) for k in range(n)])
     return Decision(
         name,
         words,
@@ -103,13 +103,6 @@ def _decision(
     )
 
 
-def _of_classes(codes: Ints, groups: Ints | None, n_classes: int) -> Iterator[tuple[NDArray[np.bool_], Ints | None]]:
-    """Yield the rows of each class, and their groups."""
-    for k in range(n_classes):
-        own = codes == k
-        yield own, None if groups is None else groups[own]
-
-
 def mistakes(
     decision: Decision, codes: Ints, counts: Ints, listed: int, level: float, groups: Ints | None = None
 ) -> list[Mistake]:
@@ -117,9 +110,7 @@ def mistakes(
     i, j = np.nonzero(decision.confusion)
     wrong = [(int(a), int(b), int(decision.confusion[a, b])) for a, b in zip(i, j, strict=True) if a != b]
     wrong.sort(key=lambda each: -at_least(each[2], float(counts[each[0]]), level))
-    found = []
-    for a, b, rows in wrong[:listed]:
-        own = codes == a
-        some = None if groups is None else groups[own]
-        found.append(Mistake(a, b, rows, share_of(decision.predicted[own] == b, some, level)))
-    return found
+    return [
+        Mistake(a, b, rows, share_of(decision.predicted == b, groups, level, codes == a))
+        for a, b, rows in wrong[:listed]
+    ]

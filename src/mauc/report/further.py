@@ -116,14 +116,13 @@ def _class_scores(
         v = class_against_others(k, partition.present)
         influence = np.mean([class_influence(partition, scores[:, k], k, v) for scores in repeats], axis=0)
         own, chosen = partition.codes == k, predicted == k
-        in_class, among_chosen = (None if groups is None else groups[rows] for rows in (own, chosen))
         found.append(
             ClassScore(
                 auc=interval(Sample.of(partition, v, groups), float(auc[k]), influence, level),
-                recall=share_of(chosen[own], in_class, level),
-                precision=share_of(own[chosen], among_chosen, level),
+                recall=share_of(chosen, groups, level, own),
+                precision=share_of(own, groups, level, chosen),
                 average_precision=float(average_precision_score(own, repeats[0][:, k])),
-                rows=independent_rows(chosen[own], in_class),
+                rows=independent_rows(chosen, groups, own),
             )
         )
     return tuple(found)
@@ -154,6 +153,5 @@ def reliability(
     found = []
     for k in np.unique(place):
         inside = place == k
-        some = None if groups is None else groups[inside]
-        found.append(Bin(int(inside.sum()), float(column[inside].mean()), share_of(right[inside], some, level)))
+        found.append(Bin(int(inside.sum()), float(column[inside].mean()), share_of(right, groups, level, inside)))
     return tuple(found)

@@ -22,7 +22,7 @@ from mauc.metrics.curves import thinned
 if TYPE_CHECKING:
     from mauc.report.judgement import Judgement, PairScore
 
-__all__ = ["MOST_CLASSES", "Drawn", "Layout", "pair_data"]
+__all__ = ["MOST_CLASSES", "Drawn", "Layout", "pair_data", "thinned_curve"]
 
 MOST_CLASSES = 400
 """With more classes, the page draws the rarest ones."""
@@ -216,7 +216,7 @@ class _ColumnCounts:
         )
         # From the highest threshold down: without the positives at it, then with them.
         false, true = np.stack([at_least, above], axis=2).reshape(2, -1)[:, ::-1]
-        return _thousandths(np.concatenate([[0.0], false, [1.0]]), np.concatenate([[0.0], true, [1.0]]))
+        return _thinned_corners(np.concatenate([[0.0], false, [1.0]]), np.concatenate([[0.0], true, [1.0]]))
 
 
 def pair_data(judgement: Judgement, layout: Layout | None = None) -> dict[str, Any]:
@@ -274,15 +274,19 @@ def _at_even_ranks(ordered: NDArray[Any], most: int) -> NDArray[Any]:
     return ordered[np.linspace(0, len(ordered) - 1, most).astype(np.int64)]
 
 
-def _thousandths(false: Floats, true: Floats) -> list[list[int]]:
-    """Return the corners of a curve, at most :data:`CURVE_POINTS`, at even steps along it."""
+def thinned_curve(x: Floats, y: Floats) -> list[list[int]]:
+    """Return a curve in thousandths, at most :data:`CURVE_POINTS` points at even steps along it."""
+    points = thinned(x, y, CURVE_POINTS)
+    return [np.rint(1000 * rate[points]).astype(int).tolist() for rate in (x, y)]
+
+
+def _thinned_corners(false: Floats, true: Floats) -> list[list[int]]:
+    """Return :func:`thinned_curve` of the corners of a curve."""
     moved = np.r_[True, (np.diff(false) != 0) | (np.diff(true) != 0)]
     false, true = false[moved], true[moved]
     turns = np.abs(np.diff(false)[1:] * np.diff(true)[:-1] - np.diff(false)[:-1] * np.diff(true)[1:]) > 0
     corners = np.r_[True, turns, True]
-    false, true = false[corners], true[corners]
-    points = thinned(false, true, CURVE_POINTS)
-    return [np.rint(1000 * rate[points]).astype(int).tolist() for rate in (false, true)]
+    return thinned_curve(false[corners], true[corners])
 
 
 def _some(histograms: NDArray[np.uint8], pairs: Sequence[tuple[int, int]]) -> dict[str, str]:

@@ -12,6 +12,8 @@ from mauc.metrics.uncertainty import wilson
 
 __all__ = ["Share", "at_least", "independent_rows", "mean_of_shares", "share", "share_of"]
 
+ALL = slice(None)
+
 
 @dataclass(frozen=True)
 class Share:
@@ -35,14 +37,16 @@ def share(hits: float, rows: float, level: float) -> Share:
     return Share(hits / rows, float(low), float(high))
 
 
-def share_of(hit: NDArray[np.bool_], groups: Ints | None, level: float) -> Share:
-    """Return the share of rows that are hit; rows of a group may depend on each other."""
-    rows = independent_rows(hit, groups)
-    return share(float(hit.sum()) * rows / max(len(hit), 1), rows, level)
+def share_of(hit: NDArray[np.bool_], groups: Ints | None, level: float, rows: NDArray[np.bool_] | slice = ALL) -> Share:
+    """Return the share of these rows that are hit; rows of a group may depend on each other."""
+    hits, effective = hit[rows], independent_rows(hit, groups, rows)
+    return share(float(hits.sum()) * effective / max(len(hits), 1), effective, level)
 
 
-def independent_rows(hit: NDArray[np.bool_] | Floats, groups: Ints | None) -> float:
-    """Return the effective number of independent rows: N without groups, else N over the design effect.
+def independent_rows(
+    hit: NDArray[np.bool_] | Floats, groups: Ints | None, rows: NDArray[np.bool_] | slice = ALL
+) -> float:
+    """Return the effective number of independent ones of these rows: N without groups, else N over the design effect.
 
     The design effect is the variance of the group sums over that of independent rows. Three groups of equal rows are
     added to stabilise it.
@@ -50,9 +54,10 @@ def independent_rows(hit: NDArray[np.bool_] | Floats, groups: Ints | None) -> fl
     >>> independent_rows(np.array([1.0, 1.0, 0.0, 0.0] * 25), np.repeat(np.arange(50), 2)) < 55
     True
     """
+    hit = hit[rows]
     if groups is None or not len(hit):
         return float(len(hit))
-    _, of_row, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    _, of_row, counts = np.unique(groups[rows], return_inverse=True, return_counts=True)
     centred = np.asarray(hit, dtype=np.float64) - np.mean(hit)
     of_groups, of_rows = float(np.square(np.bincount(of_row, centred)).sum()), float(np.square(centred).sum())
     per_group = float(np.square(counts).sum()) / len(centred)
