@@ -156,8 +156,8 @@ def log_odds(logits: Tensor) -> LogOdds:
     of_others = without.amax(1, keepdim=True) - torch.log(others.amax(1, keepdim=True))  # log Σ exp
     at_top = logits.gather(1, top) - of_others
     powers = others * torch.sigmoid(-at_top)
-    scores = logits - (of_others + torch.nn.functional.softplus(at_top)) - torch.log1p(-powers)
-    return LogOdds(scores.scatter(1, top, at_top), powers.scatter(1, top, torch.sigmoid(at_top)), top, others)
+    scores = (logits - (of_others + torch.nn.functional.softplus(at_top))).sub_(torch.log1p(-powers))
+    return LogOdds(scores.scatter_(1, top, at_top), powers.scatter_(1, top, torch.sigmoid(at_top)), top, others)
 
 
 class _Logs(NamedTuple):
