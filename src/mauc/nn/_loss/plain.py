@@ -190,8 +190,7 @@ def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, 
         distance = logits.gather(1, y)[:, 0] - logits.amax(1)
         nll = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
     total = weights.size.sum()
-    factor = loss.log_loss / total.clamp(min=torch.finfo(total.dtype).tiny)
-    share = factor * weights.mass
+    share = loss.log_loss * (weights.mass / total.clamp(min=torch.finfo(total.dtype).tiny))
     of_row = (share / mixed).to(logits.dtype)
     return _Logs(torch.dot(share, nll.to(share)), of_row[:, None], column, share.to(logits.dtype)[:, None], powers)
 
