@@ -57,4 +57,4 @@ def ranking(logits: Tensor, log_prior: Tensor | None = None) -> Tensor:
     float32. With priors :math:`s_i = \eta_i / p_i`, the optimal scores of Theorem 2.
     """
     logs = logits.double()
-    return log_odds(logs if log_prior is None else logs - log_prior.to(logs))
+    return log_odds(logs if log_prior is None else logs - log_prior.to(logs)).scores

@@ -120,6 +120,17 @@ def test_log_odds_of_ignored_rows_and_second_derivatives():
     assert torch.autograd.gradgradcheck(lambda z: pair_loss(z, y[:3], activation="log_odds"), some)
 
 
+def test_log_odds_where_the_largest_probability_rounds_to_1():
+    logits, y = draw(30)
+    logits = (logits.detach() + 200.0 * torch.nn.functional.one_hot(y, logits.shape[1])).float().requires_grad_()
+    loss = MAUCLoss(COUNTS, surrogate="squared", activation="log_odds")
+    (gradient,) = torch.autograd.grad(loss(logits, y), logits)
+    (differentiable,) = torch.autograd.grad(loss(logits, y), logits, create_graph=True)
+    torch.testing.assert_close(gradient, differentiable.detach(), rtol=1e-5, atol=1e-6 * gradient.abs().max().item())
+    (second,) = torch.autograd.grad(differentiable.square().sum(), logits)
+    assert second.isfinite().all()
+
+
 def test_a_risk_beyond_the_floats_still_has_a_bounded_slope():
     logits = torch.tensor([[-300.0, 300.0], [300.0, -300.0]], dtype=torch.float64, requires_grad=True)
     value = MAUCLoss([1, 1], activation="identity")(logits, torch.tensor([0, 1]))
@@ -180,10 +191,10 @@ def assert_nothing_counts(loss):
         assert torch.equal(gradient, torch.zeros_like(gradient))
 
 
-NOTHING = [*SURROGATES, {"pairs": "ova"}, {"pairs": [[1.0] * 4] * 4}, {"activation": "log_odds"}]
+NOTHING = [*SURROGATES, {"pairs": "ova"}, {"pairs": [[1.0] * 4] * 4}, {"activation": "log_odds"}, {"log_loss": 100.0}]
 
 
-@pytest.mark.parametrize("settings", NOTHING, ids=["squared", "exp", "hinge", "ova", "matrix", "log-odds"])
+@pytest.mark.parametrize("settings", NOTHING, ids=["squared", "exp", "hinge", "ova", "matrix", "log-odds", "large"])
 def test_zero_and_no_gradient_where_no_sample_counts(settings):
     assert_nothing_counts(MAUCLoss(COUNTS, **settings))
 

@@ -158,8 +158,8 @@ def log_odds(logits: Tensor) -> LogOdds:
     of_others = without.amax(1, keepdim=True) - torch.log(others.amax(1, keepdim=True))  # log Σ exp
     at_top = logits.gather(1, top) - of_others
     powers = others * torch.sigmoid(-at_top)
-    scores = logits - (of_others + torch.nn.functional.softplus(at_top)) - torch.log1p(-powers)
-    return LogOdds(scores.scatter(1, top, at_top), powers.scatter(1, top, torch.sigmoid(at_top)), top, others)
+    scores = (logits - (of_others + torch.nn.functional.softplus(at_top))).sub_(torch.log1p(-powers))
+    return LogOdds(scores.scatter_(1, top, at_top), powers.scatter_(1, top, torch.sigmoid(at_top)), top, others)
 
 
 class _Logs(NamedTuple):
@@ -192,8 +192,7 @@ def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, 
         distance = logits.gather(1, y)[:, 0] - logits.amax(1)
         nll = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
     total = weights.size.sum()
-    factor = loss.log_loss / total.clamp(min=torch.finfo(total.dtype).tiny)
-    share = factor * weights.mass
+    share = loss.log_loss * (weights.mass / total.clamp(min=torch.finfo(total.dtype).tiny))
     of_row = (share / mixed).to(logits.dtype)
     return _Logs(torch.dot(share, nll.to(share)), of_row[:, None], column, share.to(logits.dtype)[:, None], powers)
 
