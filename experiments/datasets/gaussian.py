@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import helmert
 
-from experiments.datasets.known import KnownClasses
+from experiments.datasets.known import KnownClasses, chunks
 from mauc._typing import Floats, Ints
 from mauc._validation import is_sparse
 
@@ -40,7 +40,7 @@ class GaussianClasses(KnownClasses):
     def draw(self, y: Ints, rng: np.random.Generator, dtype: np.dtype[Any]) -> Any:
         X = np.empty((len(y), self.n_features), dtype=dtype)
         means = self.means.astype(dtype, copy=False)
-        for rows in self.chunks(*X.shape):
+        for rows in chunks(*X.shape, self.chunk_elements):
             rng.standard_normal(out=X[rows], dtype=dtype)
             X[rows] += means[y[rows]]
         return X

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from mauc._validation import invalid
 from mauc.activations import activate
 from mauc.metrics.inference import mauc_interval
 
-__all__ = ["KnownClasses", "generator"]
+__all__ = ["KnownClasses", "chunks", "generator"]
 
 # The same seed must not give the same draws for two purposes: a "fresh" sample would be the training set.
 MODEL, DATA, FRESH, CEILING = range(4)
@@ -37,6 +37,12 @@ class BayesMAUC(NamedTuple):
     stderr: float
 
 
+def chunks(n_rows: int, n_columns: int, elements: int) -> Iterator[slice]:
+    """Return rows in chunks of about so many numbers."""
+    step = max(1, elements // max(1, n_columns))
+    return (slice(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step))
+
+
 @dataclass(frozen=True, eq=False)
 class KnownClasses(ABC):
     """A mixture of classes with known densities.
@@ -49,8 +55,9 @@ class KnownClasses(ABC):
     """``(C,)``"""
     dtype: np.dtype[Any]
     """Type of the features drawn."""
-    chunk_elements: int = field(default=1 << 22, kw_only=True)
-    """Numbers in a chunk of rows: 32 MB as float64."""
+
+    chunk_elements = 1 << 22
+    """Numbers in a chunk of rows, 32 MB as float64; the same for all objects of a class."""
 
     @property
     def n_classes(self) -> int:
@@ -67,11 +74,6 @@ class KnownClasses(ABC):
     @abstractmethod
     def draw(self, y: Ints, rng: np.random.Generator, dtype: np.dtype[Any]) -> Any:
         """Return ``(n, d)``, one sample of each class in ``y``."""
-
-    def chunks(self, n_rows: int, n_columns: int) -> Iterator[slice]:
-        """Return rows in chunks of about ``chunk_elements`` numbers."""
-        step = max(1, self.chunk_elements // max(1, n_columns))
-        return (slice(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step))
 
     def sufficient(self) -> KnownClasses:
         """Return the same problem in as few features as decide it: cheaper to draw from, and of the same scores."""
@@ -117,7 +119,7 @@ class KnownClasses(ABC):
         y = np.repeat(np.arange(self.n_classes), n_per_class)
         classes = self.sufficient()
         scores = np.empty((len(y), self.n_classes))
-        for rows in classes.chunks(len(y), classes.n_features):
+        for rows in chunks(len(y), classes.n_features, self.chunk_elements):
             scores[rows] = classes.bayes_scores(classes.draw(y[rows], rng, np.dtype(np.float64)))
         interval = mauc_interval(y, scores)
         return BayesMAUC(interval.score, interval.stderr)
@@ -129,6 +131,6 @@ class KnownClasses(ABC):
             raise invalid("X", requirement, f"{X.shape[1]}", "pass rows of X, or of sample()")
         logs = np.empty((X.shape[0], self.n_classes))
         # Sparse rows are short; dense ones are widened to float64 chunk by chunk.
-        for rows in self.chunks(X.shape[0], 128 if sparse.issparse(X) else X.shape[1]):
+        for rows in chunks(X.shape[0], 128 if sparse.issparse(X) else X.shape[1], self.chunk_elements):
             logs[rows] = self.log_densities(X[rows])
         return logs

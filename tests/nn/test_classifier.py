@@ -276,7 +276,6 @@ MAUCMLPClassifier((16,), batch_size=64, learning_rate=0.01, accelerator="cpu", m
 """
 
 
-@pytest.mark.slow
 def test_resume_after_a_kill(problem, tmp_path):
     X, y = problem
     folder = tmp_path / "run"

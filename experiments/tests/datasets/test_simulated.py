@@ -1,7 +1,5 @@
 """Simulated sets: the posterior by brute force, the ceiling in closed form, and that nothing beats it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -9,7 +7,7 @@ from scipy.spatial.distance import pdist
 from sklearn.linear_model import LogisticRegression
 
 from experiments.datasets import load_simulated
-from experiments.datasets.gaussian import separated_means
+from experiments.datasets.gaussian import GaussianClasses, separated_means
 from experiments.datasets.poisson import separated_rates
 from mauc import compare_mauc, mauc_score
 
@@ -160,9 +158,13 @@ def test_seeds(kind):
     assert first.bayes_mauc(50, seed=4) == again.bayes_mauc(50, seed=4)
 
 
+class FewInAChunk(GaussianClasses):
+    chunk_elements = 100
+
+
 def test_dense_draws_do_not_depend_on_the_chunks():
     whole = small("gaussian", dtype=np.float32).classes
-    chunked = replace(whole, chunk_elements=100)
+    chunked = FewInAChunk(whole.priors, whole.dtype, whole.means)
     X, _ = whole.sample(500)
     assert np.array_equal(chunked.sample(500)[0], X)
     np.testing.assert_allclose(chunked.posterior(X), whole.posterior(X), rtol=1e-12)
