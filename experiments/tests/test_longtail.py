@@ -45,9 +45,9 @@ def test_a_quick_run_needs_no_file(tmp_path):
 
 def test_the_recommended_loss_is_the_candidate_that_was_chosen():
     generator = torch.Generator().manual_seed(0)
-    z = torch.randn(60, 5, generator=generator, dtype=torch.float64)
-    y = torch.randint(0, 5, (60,), generator=generator)
-    counts = torch.bincount(y, minlength=5) * 7
+    z = torch.randn(200, 12, generator=generator, dtype=torch.float64)
+    y = torch.randint(0, 12, (200,), generator=generator)
+    counts = torch.bincount(y, minlength=12) * 7
     candidate = make("soft-class:alpha=8,weight=2", counts)
     candidate.log_prior = (counts / counts.sum()).double().log()
     torch.testing.assert_close(2.0 * MAUCLoss(counts)(z, y), candidate(z, y))

@@ -217,8 +217,8 @@ def test_for_the_perceptron():
     assert found.empirical_risk == pytest.approx(SurrogateRisk(alpha=8.0).value(Y, model.predict_proba(X)), rel=1e-4)
     pairs_alone = clone(model).set_params(log_loss=0.0).fit(X, Y)
     assert bounds.for_estimator(pairs_alone, X, Y).range == pytest.approx(np.exp(4.0))
-    other = MAUCMLPClassifier((6,), loss="cross_entropy", max_epochs=1, random_state=0, accelerator="cpu").fit(X, Y)
-    with pytest.raises(ValueError, match="estimator must be trained by loss='mauc', got 'cross_entropy'"):
+    other = clone(model).set_params(loss=nn.CrossEntropyLoss()).fit(X, Y)
+    with pytest.raises(ValueError, match="estimator must be trained by MAUCLoss, got CrossEntropyLoss"):
         bounds.for_estimator(other, X, Y)
 
 

@@ -45,19 +45,19 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    hidden_layer_sizes : sequence of int, default=(128, 64)
+    hidden_layer_sizes : int or sequence of int, default=(128, 64)
         Empty for a linear model.
-    loss : {"mauc", "cross_entropy"} or Module, default="mauc"
-        A module is called as ``loss(logits, classes)``.
+    loss : Module, optional
+        Another loss, called as ``loss(logits, classes)``, such as :class:`torch.nn.CrossEntropyLoss`.
     surrogate : str or object, default="exponential"
-        Pair loss of ``loss="mauc"``; :class:`mauc.nn.MAUCLoss` lists them.
+        Pair loss; :class:`mauc.nn.MAUCLoss` lists them.
     alpha : float, optional
         Margin or rate of the surrogate. Default: that of :class:`mauc.nn.MAUCLoss`.
     log_loss : float >= 0, default=0.5
-        Weight of the adjusted cross-entropy, for ``loss="mauc"``. It is adjusted to the class shares of the
-        minibatches, in which rare classes are more frequent than in the data. 0 is the pair loss alone.
+        Weight of the adjusted cross-entropy. It is adjusted to the class shares of the minibatches, in which rare
+        classes are more frequent than in the data. 0 is the pair loss alone.
     activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
-        How logits become the scores that ``loss="mauc"`` ranks.
+        How logits become the scores that the pair loss ranks.
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights of the class pairs in the loss, the validation score and :meth:`score`.
     batch_norm : bool, default=True
@@ -113,8 +113,8 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Computes in float32. Scale the features. Samples of weight 0 are dropped. Other losses than ``"mauc"`` take sample
-    weights as the third argument of ``forward``, or have a ``reduction`` and get the weighted mean of their samples.
+    Computes in float32. Scale the features. Samples of weight 0 are dropped. ``loss`` takes sample weights as the third
+    argument of ``forward``, or has a ``reduction`` and gets the weighted mean of its samples.
 
     Examples
     --------
@@ -131,9 +131,9 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        hidden_layer_sizes: Sequence[int] = (128, 64),
+        hidden_layer_sizes: int | Sequence[int] = (128, 64),
         *,
-        loss: Literal["mauc", "cross_entropy"] | nn.Module = "mauc",
+        loss: nn.Module | None = None,
         surrogate: Any = "exponential",
         alpha: float | None = None,
         log_loss: float = 0.5,
@@ -191,9 +191,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, X_val: Any = None, y_val: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on ``(N, d)`` samples, dense or sparse, and their classes.
 
         Parameters
@@ -201,10 +199,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         X : (N, d) array or sparse matrix
         y : (N,) classes
         sample_weight : (N,) weights >= 0, optional
-            For ``loss="mauc"`` they weigh samples within their class.
-        X_val, y_val : optional
-            Validation rows instead of the hold-out. The network of the best epoch on them is used; with
-            ``early_stopping`` they also end the training.
+            Without ``loss`` they weigh samples within their class.
         """
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32)
@@ -215,14 +210,13 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         seed = saved["run"]["seed"] if saved else int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
         validation = None
-        if X_val is not None or y_val is not None:
-            validation = self._validation_rows(X_val, y_val, classes)
-        elif self.early_stopping:
+        if self.early_stopping:
             rows, held_out = hold_out(codes, rows, self.validation_fraction, np.random.default_rng(seed))
             validation = Rows(X, codes, weight, held_out)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = mlp(X.shape[1], self.hidden_layer_sizes, len(classes), batch_norm=bool(self.batch_norm))
+            hidden = np.atleast_1d(self.hidden_layer_sizes).tolist()
+            network = mlp(X.shape[1], hidden, len(classes), batch_norm=bool(self.batch_norm))
         part = Rows(X, codes, weight, rows)
         losses, scores = train(network, self._loss(part), part, validation, self, seed)
         self.classes_ = classes
@@ -244,24 +238,19 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         check_real("lr_decay", self.lr_decay, low=0, high=1, closed="right", advice="1 keeps the rate")
         check_choice("optimizer", self.optimizer, get_args(Optimizer))
         check_choice("accelerator", self.accelerator, get_args(Accelerator))
-        sizes = self.hidden_layer_sizes
-        if not isinstance(sizes, Sequence | np.ndarray):
-            requirement = "must be a sequence of whole numbers"
-            raise invalid("hidden_layer_sizes", requirement, repr(sizes), "pass e.g. (128, 64)")
-        for size in sizes:
+        for size in np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object)):
             check_whole("each of hidden_layer_sizes", size, least=1, advice="pass e.g. (128, 64)")
         if self.resume and self.checkpoint_dir is None:
             advice = "pass the checkpoint_dir of the run to resume"
             raise invalid("checkpoint_dir", "must be a folder where resume=True", None, advice)
 
     def _loss(self, part: Rows) -> nn.Module:
-        if isinstance(self.loss, nn.Module):
-            return copy.deepcopy(self.loss)
-        if self.loss == "cross_entropy":
-            return nn.CrossEntropyLoss()
-        if self.loss != "mauc":
-            raise invalid("loss", "must be 'mauc', 'cross_entropy' or a torch.nn.Module", repr(self.loss))
-        return self._mauc_loss(self._batch_shares(part))
+        if self.loss is None:
+            return self._mauc_loss(self._batch_shares(part))
+        if not isinstance(self.loss, nn.Module):
+            advice = "pass a module, such as torch.nn.CrossEntropyLoss()"
+            raise invalid("loss", "must be a torch.nn.Module", repr(self.loss), advice)
+        return copy.deepcopy(self.loss)
 
     def _mauc_loss(self, class_counts: Floats) -> MAUCLoss:
         return MAUCLoss(
@@ -284,18 +273,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         if part.weight is None:
             return sampler.class_visits
         return sampler.class_visits * np.bincount(codes, part.weight[part.rows]) / np.bincount(codes)
-
-    def _validation_rows(self, X_val: Any, y_val: Any, classes: NDArray[Any]) -> Rows:
-        if X_val is None or y_val is None:
-            came = "X_val only" if y_val is None else "y_val only"
-            raise invalid("X_val and y_val", "must be passed together", came, "pass both or neither")
-        X, y = validate_data(self, X_val, y_val, reset=False, accept_sparse="csr", dtype=np.float32)
-        names, codes = encode_classes(y)
-        unknown = names[~np.isin(names, classes)]
-        if len(unknown):
-            came = f"class {unknown[0]}"
-            raise invalid("y_val", "must hold classes of y only", came, "drop the samples of that class")
-        return Rows(X, np.searchsorted(classes, names)[codes], None, np.arange(len(codes)))
 
     def _logits(self, X: Any) -> NDArray[np.float32]:
         check_is_fitted(self)

@@ -112,16 +112,7 @@ def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: 
 def pairwise_auc(scores: Tensor, target: Tensor, *, weight: Tensor | None = None) -> Tensor:
     r"""Compute the AUC of every ordered pair of classes on the device of the scores, as :func:`mauc.pairwise_auc` does.
 
-    The cost is that of :func:`mauc_score`.
-
-    Parameters
-    ----------
-    scores : (N, C) floating tensor
-        Used as they are: no softmax is applied.
-    target : (N,) integer tensor
-        Classes ``0..C-1``.
-    weight : (N,) tensor, optional
-        Weights of the samples, >= 0.
+    The parameters and the cost are those of :func:`mauc_score`.
 
     Returns
     -------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from mauc.activations import Activation
-from mauc.nn._loss.batch import Loss, can_read
+from mauc.nn._loss.batch import Loss
 from mauc.nn._loss.checks import count_vector, pair_matrix
 from mauc.nn._loss.plain import class_ratios
 from mauc.nn._loss.settings import LOG_LOSS, Pairs, loss_of, read_settings
@@ -86,8 +85,8 @@ class MAUCLoss(ExactBuffers):
     Notes
     -----
     *Degenerate batches.* Pairs of classes that a batch lacks drop out, and the other weights are renormalised. A batch
-    of one class has no pairs: with ``log_loss=0`` its loss and gradient are 0, and on the CPU the first such batch in
-    training gives a warning. A logit that is NaN makes the loss NaN.
+    of one class has no pairs: with ``log_loss=0`` its loss and gradient are 0, and
+    :class:`ClassCoverageBatchSampler` draws better batches. A logit that is NaN makes the loss NaN.
 
     *Unbiased batches.* With ``pairs="ovo"`` the loss of a batch is an unbiased estimate under every sampler that draws
     the samples of each class evenly and puts every class in every batch. With ``"ova"`` such a sampler changes the
@@ -140,7 +139,6 @@ class MAUCLoss(ExactBuffers):
         self.surrogate, self.activation, self.pairs, self.ignore_index, self.log_loss, self.log1p = loss
         self.sync = sync
         self.process_group = process_group
-        self._warned, self._lone = False, False
         matrix = None
         if self.pairs == "matrix":
             matrix = pair_matrix(pairs, max((2, *np.shape(pairs)))).to(torch.float64)
@@ -160,28 +158,7 @@ class MAUCLoss(ExactBuffers):
         settings = Loss(self.surrogate, self.activation, self.pairs, self.ignore_index, self.log_loss, self.log1p)
         ratios = self.exact_ratios if logits.dtype == torch.float64 else self.ratios
         counts, matrix = self.class_counts, self.pair_matrix
-        loss = loss_of(logits, target, weight, settings, matrix, counts, self.sync, self.process_group, ratios)
-        if not self.log_loss and not self._warned and not self.sync and loss.requires_grad and can_read(loss.device):
-            self._warn_of_one_class(loss, target)
-        return loss
-
-    def _warn_of_one_class(self, loss: Tensor, target: Tensor) -> None:
-        """Warn once of a batch of one class; only on the CPU, because on a device the check would wait.
-
-        One batch with a single sample gives no warning, because the last batch of an epoch may be that small.
-        """
-        after_lone, self._lone = self._lone, len(target) == 1
-        if len(target) == 0 or (self._lone and not after_lone) or loss.item() != 0.0:
-            return
-        counted = target[target != self.ignore_index]
-        if len(counted) and bool((counted == counted[0]).all()):
-            self._warned = True
-            warnings.warn(
-                "a batch held samples of one class only: it has no pair of classes, its loss is 0 and it teaches "
-                "nothing. Shuffle the data, or pass "
-                "DataLoader(batch_sampler=mauc.nn.ClassCoverageBatchSampler(labels, batch_size))",
-                stacklevel=5,
-            )
+        return loss_of(logits, target, weight, settings, matrix, counts, self.sync, self.process_group, ratios)
 
     def extra_repr(self) -> str:
         """Return the settings."""

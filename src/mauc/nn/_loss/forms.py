@@ -14,7 +14,6 @@ import numpy as np
 from numpy.polynomial import chebyshev as cheb
 from numpy.polynomial.polynomial import polyder, polyval
 
-from mauc._typing import Floats
 from mauc.plan import TOLERANCES, plan
 from mauc.surrogates import Piece, Surrogate
 
@@ -59,17 +58,12 @@ class Bilinear(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def bilinear_form(surrogate: Surrogate, *, bounded: bool = True, most: int = 32) -> Bilinear | None:
-    """Return the form of a surrogate that is one polynomial of ``bounded`` scores in float32, or None."""
-    if not bounded:
-        return None
+def bilinear_form(surrogate: Surrogate, most: int = 32) -> Bilinear | None:
+    """Return the form of a surrogate that is one polynomial of bounded scores in float32, or None."""
     found = plan(surrogate, 1.0, tolerances=TOLERANCES["float32"], saturated=True)
     if found is None or found.scheme != "moments" or found.degree > most:
         return None
-    return _of_matrix(found.pieces[0].matrix)
-
-
-def _of_matrix(matrix: Floats) -> Bilinear:
+    matrix = found.pieces[0].matrix
     in_q, in_p = np.zeros_like(matrix), np.zeros_like(matrix)
     # The functions take 2 F − 1.
     in_q[:, :-1] = 2.0 * cheb.chebder(matrix, axis=1)

@@ -45,7 +45,7 @@ def recipe_for(batch: Batch, loss: Loss) -> "BilinearKernels | None":
     """Return these kernels if they compute the loss; a closed form has other kernels, or is more exact in torch."""
     if not loss.bounded or closed_form(loss.surrogate, bounded=True) is not None:
         return None
-    form = bilinear_form(loss.surrogate, bounded=True)
+    form = bilinear_form(loss.surrogate)
     return None if form is None else BilinearKernels(form)
 
 

@@ -97,9 +97,9 @@ def for_estimator(
         risk = SurrogateRisk(surrogate, alpha=alpha)
         return _network(network, X, _codes(y, None, "the module"), risk, delta, initial)
     name = type(estimator).__name__
-    if estimator.loss != "mauc":
+    if estimator.loss is not None:
         advice = "pass its model_ and the surrogate of the risk to bound"
-        raise invalid("estimator", "must be trained by loss='mauc'", repr(estimator.loss), advice)
+        raise invalid("estimator", "must be trained by MAUCLoss", repr(estimator.loss), advice)
     risk = SurrogateRisk(estimator._surrogate())
     X = np.asarray(X.toarray() if is_sparse(X) else X)
     return _network(network, X, _codes(y, estimator.classes_, name), risk, delta, initial)
