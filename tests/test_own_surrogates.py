@@ -125,3 +125,34 @@ def test_a_surrogate_must_be_hashable():
     for make in (SurrogateRisk, get_surrogate, lambda s: MAUCClassifier(s).fit(*blobs())):
         with pytest.raises(ValueError, match=message):
             make(Listed([1]))
+
+
+def test_an_object_whose_parameters_change_is_another_surrogate():
+    class Steep:
+        rate = 1.0
+
+        def loss(self, t):
+            return np.log1p(np.exp(-self.rate * t))
+
+        def derivative(self, t):
+            return -self.rate / (1.0 + np.exp(self.rate * t))
+
+    y, scores, surrogate = np.arange(12) % 3, np.random.default_rng(0).random((12, 3)), Steep()
+    for surrogate.rate in (1.0, 8.0):
+        exact = SurrogateRisk(surrogate, scheme="pairwise").value(y, scores)
+        assert SurrogateRisk(surrogate).value(y, scores) == pytest.approx(exact, rel=1e-6)
+
+
+def test_an_object_with_unhashable_functions_is_refused():
+    @dataclass
+    class Function:
+        scale: float
+
+        def __call__(self, t):
+            return self.scale * t
+
+    class Linear:
+        loss, derivative = Function(-1.0), Function(0.0)
+
+    with pytest.raises(ValueError, match="surrogate must be hashable, as results are cached by it, got"):
+        SurrogateRisk(Linear())

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -348,7 +348,8 @@ class CustomSurrogate(Surrogate):
 
     ``breakpoints`` are the places where ℓ is not smooth; between them it is approximated by polynomials to the given
     tolerance. ``convex``, ``smooth``, ``decreasing`` and ``max_curvature``, a bound of ℓ″ on the whole line, are not
-    checked; their defaults assume nothing.
+    checked; their defaults assume nothing. Results are cached by the functions and some of their values, so that a
+    function whose parameters change is another surrogate.
     """
 
     name: ClassVar[str] = "custom"
@@ -359,6 +360,13 @@ class CustomSurrogate(Surrogate):
     smooth: bool = False
     decreasing: bool = False
     max_curvature: float = INF
+    values: bytes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        t = np.linspace(-1.0, 1.0, 9)
+        values = np.concatenate([np.ravel(self.loss_function(t)), np.ravel(self.derivative_function(t))])
+        object.__setattr__(self, "values", values.tobytes())
 
     def loss(self, t: Floats) -> Floats:
         return self.loss_function(t)
@@ -445,13 +453,14 @@ def _from_object(surrogate: Any, options: dict[str, float]) -> Surrogate:
         requirement = "must be a name or an object with the methods loss(t) and derivative(t)"
         advice = f"use one of {listing(sorted(SURROGATES))}, or mauc.surrogates.CustomSurrogate(loss, derivative)"
         raise invalid("surrogate", requirement, repr(surrogate), advice)
-    return CustomSurrogate(
+    found = CustomSurrogate(
         loss,
         derivative,
         tuple(getattr(surrogate, "breakpoints", ())),
         **{name: bool(getattr(surrogate, name, False)) for name in ("convex", "smooth", "decreasing")},
         max_curvature=getattr(surrogate, "max_curvature", INF),
     )
+    return _check_hashable(found)
 
 
 def _check_hashable(surrogate: Surrogate) -> Surrogate:

@@ -120,6 +120,19 @@ def test_sums_in_single_precision_lose_no_digits(surrogate, n, c):
     assert (slopes[0] - slopes[1]).norm() < 5e-7 * slopes[1].norm()
 
 
+@pytest.mark.parametrize("settings", [{"activation": "log_odds"}, {"surrogate": "squared", "activation": "identity"}])
+def test_an_offset_of_all_logits_costs_no_digits(settings):
+    """In float32, whose numbers near 1e7 are a whole number apart; the logits are whole numbers."""
+    logits = torch.randint(-3, 4, (30, 3), generator=torch.Generator().manual_seed(0)).float().requires_grad_()
+    y = torch.arange(30) % 3
+    (expected,) = torch.autograd.grad(pair_loss(logits, y, **settings), logits)
+    for offset in (1e4, 1e6, 1e7):
+        moved = (logits + offset).detach().requires_grad_()
+        value = pair_loss(moved, y, **settings)
+        torch.testing.assert_close(value, pair_loss(logits, y, **settings))
+        torch.testing.assert_close(torch.autograd.grad(value, moved)[0], expected, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("offset", [-1000.0, 80.0, 1000.0])
 def test_logits_far_from_zero(offset):
     """One row far from the others, whose exponentials alone are too large or too small."""

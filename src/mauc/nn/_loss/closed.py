@@ -172,10 +172,11 @@ def _squared(scores: Tensor, weights: Weights, form: Closed, *, gradient: bool) 
     spread = class_sum(y, weights.unit * own_centred.square(), n_classes)
 
     centre, row, column = mean.to(dtype), weights.row.to(dtype)[:, None], weights.column.to(dtype)
+    margin = (form.alpha - (mean - centre)).to(dtype)  # with what the centre loses by rounding
     weighted = torch.empty_like(scores)
     first, second = torch.zeros_like(spread), spread.new_zeros(1)
     for rows in chunks(scores):
-        distance = (take(scores, rows) - centre).add_(form.alpha)
+        distance = (take(scores, rows) - centre).add_(margin)
         factor = take(row, rows) if weights.matrix is None else weights.negative(dtype, rows)
         part = torch.mul(distance, factor, out=take(weighted, rows))
         part.scatter_(1, take(y, rows)[:, None], 0.0)

@@ -152,7 +152,8 @@ def log_odds(logits: Tensor) -> LogOdds:
 
     In the column of the largest logit the other exponentials are summed directly: a difference would cancel.
     """
-    top = logits.max(1, keepdim=True).indices  # argmax takes longer
+    peak, top = logits.max(1, keepdim=True)
+    logits = logits - peak.detach()  # an offset that all logits share must not cost digits
     without = logits.scatter(1, top, -torch.inf)
     others = torch.softmax(without, 1)
     of_others = without.amax(1, keepdim=True) - torch.log(others.amax(1, keepdim=True))  # log Σ exp
