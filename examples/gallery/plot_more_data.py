@@ -2,9 +2,9 @@
 What does more data of the rare class buy?
 ==========================================
 
-You can pay for more labels. Which class should you label? The bounds of the theory are proportional to
-:math:`\\sqrt{\\sum_i 1/n_i}`, and rare classes dominate the sum. :func:`mauc.theory.imbalance` computes it. This
-example checks by a simulation whether training follows the bounds.
+You can pay for more labels. Which class should you label? A term of every bound of the theory is
+proportional to :math:`\\sqrt{\\sum_i 1/n_i}`, and rare classes dominate the sum. :func:`mauc.theory.imbalance`
+computes it. This example checks by a simulation whether training follows the bounds.
 """
 
 import matplotlib.pyplot as plt

@@ -169,3 +169,6 @@ def test_codes_of_patients_are_told_where_scores_are_evaluated(run):
     call = ("evaluate", "s.csv", "--target", "y", "--no-report")
     assert "column 'patient_id' of s.csv holds codes that recur" in run(*call).stderr
     assert "holds codes" not in run(*call, "--group", "patient_id").stderr
+    rooms = np.arange(90) % 30
+    scores.assign(y=np.where(rooms < 15, "a", "b"), room_number=rooms).to_csv("s.csv", index=False)
+    assert "holds codes" not in run(*call).stderr, "a number that measures"

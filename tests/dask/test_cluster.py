@@ -1,5 +1,6 @@
 """On workers of their own process: the same numbers, and the same when one of them dies."""
 
+import itertools
 import os
 import signal
 
@@ -83,10 +84,10 @@ def test_fit_survives_the_death_of_a_worker(client, monkeypatch):
     """In the middle of the iterations: the rows that the worker kept are read again."""
     from mauc.dask._objective import PartitionedObjective
 
-    evaluate, died = PartitionedObjective.__call__, []
+    evaluate, died, evaluations = PartitionedObjective.__call__, [], itertools.count()
 
     def evaluate_and_lose_a_worker(self, theta):
-        if self.evaluations == 3:
+        if next(evaluations) == 3:
             died.append(kill_a_worker(client))
         return evaluate(self, theta)
 

@@ -54,6 +54,29 @@ def test_two_classes_are_balanced_logistic_regression():
     np.testing.assert_allclose(odds.predict_proba(X), same.predict_proba(X), atol=1e-3)
 
 
+def test_probabilities_far_from_all_thresholds_do_not_cancel():
+    X, grades = graded()
+    model = ProportionalOdds().fit(X, grades)
+    model.coef_, model.thresholds_ = np.array([1.0, 0.0, 0.0, 0.0]), np.array([-1.0, 0.0, 2.0])
+    far = np.zeros((4, 4))
+    far[:, 0] = [-700.0, -40.0, 40.0, 700.0]
+    p = model.predict_proba(far)
+    # With the thresholds a above and b below class k, P(y = k) is about exp(x) (exp(-b) - exp(-a)) far below all of
+    # them, and exp(-x) (exp(a) - exp(b)) far above.
+    np.testing.assert_allclose(p[0, 1:3], np.exp(-700.0) * np.diff(-np.exp([1.0, 0.0, -2.0])), rtol=1e-9)
+    np.testing.assert_allclose(p[2:, 0], np.exp([-41.0, -701.0]), rtol=1e-9)
+    np.testing.assert_allclose(p[2:, 1], np.exp([-40.0, -700.0]) * (1.0 - np.exp(-1.0)), rtol=1e-9)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-15)
+    near = model.predict_proba(X)
+    above = 1.0 / (1.0 + np.exp(model.thresholds_ - X[:, :1]))
+    np.testing.assert_allclose(near, -np.diff(above, prepend=1.0, append=0.0), rtol=1e-12)
+
+
+def test_one_class_has_no_odds():
+    with pytest.raises(ValueError, match="y must hold two classes or more, got 1 class, 0: "):
+        ProportionalOdds().fit(np.ones((3, 1)), np.zeros(3, dtype=int))
+
+
 def test_an_order_that_is_not_the_alphabet():
     X, grades = graded()
     model = ProportionalOdds(order=GRADES.tolist()).fit(X, GRADES[grades])
@@ -85,7 +108,10 @@ def test_an_order_by_a_list_or_by_the_data_type():
     clone(listed)
 
 
-@pytest.mark.parametrize("ordinal", ["yes", [0, 1, 2], [0, 1, 2, 2], [[0, 1], [2, 3]], 3, True])
+@pytest.mark.parametrize(
+    "ordinal",
+    ["yes", [0, 1, 2], [0, 1, 2, 2], [[0, 1], [2, 3]], [0, 1, 2, [3]], [0, 1, 2, {3}], 3, True],
+)
 def test_bad_orders(ordinal):
     words = r"ordinal must be None or a list of all classes, the lowest first, got .*classes are 0, 1, 2, 3"
     with pytest.raises(ValueError, match=words):

@@ -17,9 +17,9 @@ from mauc import mauc_score
 from mauc._tables.data import stratified
 from mauc._tables.flags import (
     column_scores,
-    flag_codes,
     flag_columns,
     flag_duplicates,
+    flag_groups,
     flag_leaks,
     flag_times,
 )
@@ -70,6 +70,42 @@ def test_each_kind_is_found_and_honest_columns_are_not(iris):
     question = "will you have it at prediction time?"
     assert text["copy"] == f"column 'copy' alone predicts 'species' almost perfectly (MAUC 1.000); {question}"
     assert "column 'serial' is different in nearly every row, like an ID (MAUC 0." in text["serial"]
+
+
+def test_a_leak_of_many_classes_is_found_as_numbers_and_as_text():
+    rng = np.random.default_rng(0)
+    codes = rng.permutation(np.repeat(np.arange(100), 30))
+    place = rng.permutation(100)[codes]
+    table = pd.DataFrame(
+        {
+            "grade": place + rng.uniform(0, 0.9, len(codes)),
+            "word": [f"w{k}" for k in place],
+            "x": rng.normal(size=len(codes)),
+        }
+    )
+    found = flag_columns(table, np.char.add("class ", codes.astype(str)), "y")
+    assert [(flag.column, flag.kind) for flag in found] == [("grade", "target"), ("word", "target")]
+    assert found[0].mauc > 0.999
+
+
+@pytest.mark.parametrize(
+    ("name", "names_an_id"),
+    [
+        *(
+            (name, True)
+            for name in ("IDs", "PatientIDs", "customerids", "Unnamed: 0", "id_2", "RowNumber", "key 2", "Nr.")
+        ),
+        *(
+            (name, False)
+            for name in ("no_of_visits", "row_height", "valid", "acid", "covid", "NumberOfRooms", "keyboard")
+        ),
+    ],
+)
+def test_whole_numbers_are_flagged_by_the_name_of_an_id(name, names_an_id):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.choice(10**6, 60, replace=False)})
+    found = flag_columns(table, np.repeat(["a", "b"], 30), "y")
+    assert [flag.kind for flag in found] == ["code"] * names_an_id
 
 
 def test_scores_of_a_column_are_learnt_without_the_row():
@@ -148,7 +184,7 @@ def flags_after(table, labels, target="y", *, scored=True):
     importance = mauc_importance(model, numbers.iloc[test], labels[test], n_repeats=1)
     scorer = fit_and_score if scored else no_time
     leaks = flag_leaks(table, labels, train, test, target, score, importance, scorer)
-    return leaks + flag_codes(table, labels, train, test, scorer) + flag_times(table, labels, scorer)
+    return leaks + flag_groups(table, labels, train, test, scorer) + flag_times(table, labels, scorer)
 
 
 def taxis(n=1500):
@@ -205,12 +241,12 @@ def test_numbers_as_codes_and_codes_that_say_nothing():
     rng = np.random.default_rng(0)
     train, test = stratified(labels, 0.25, 0)
     shuffled = numbered.assign(member_id=rng.permutation(numbered["member_id"]))
-    assert flag_codes(shuffled[["member_id"]], labels, train, test, no_time) == []
+    assert flag_groups(shuffled[["member_id"]], labels, train, test, no_time) == []
     unique = pd.DataFrame({"id": [f"A{k:05d}" for k in range(len(labels))]})
-    assert flag_codes(unique, labels, train, test, no_time) == [], "no code recurs"
+    assert flag_groups(unique, labels, train, test, no_time) == [], "no code recurs"
     graded = pd.DataFrame({"number": np.repeat(np.arange(40), 20)})
     train, test = stratified(np.repeat(["a", "b"], 400), 0.25, 0)
-    assert flag_codes(graded, np.repeat(["a", "b"], 400), train, test, no_time) == [], "it measures"
+    assert flag_groups(graded, np.repeat(["a", "b"], 400), train, test, no_time) == [], "it measures"
 
 
 def drifting(n=1200):
@@ -270,13 +306,13 @@ def test_differences_within_chance_are_not_flagged():
     train, test = stratified(labels, 0.25, 0)
     for lower, n_flags in ((0.86, 0), (0.7, 1)):
         scores = iter([0.9, lower])
-        assert len(flag_codes(table, labels, train, test, lambda *_, scores=scores: next(scores))) == n_flags
+        assert len(flag_groups(table, labels, train, test, lambda *_, scores=scores: next(scores))) == n_flags
 
 
 def test_no_time_for_the_other_score():
     table, labels = congress()
     train, test = stratified(labels, 0.25, 0)
-    (found,) = flag_codes(table, labels, train, test, no_time)
+    (found,) = flag_groups(table, labels, train, test, no_time)
     assert "MAUC" not in found.text
     assert flag_times(*drifting(), no_time) == []
     assert flag_leaks(table, labels, train, test, "party", 0.9, [], no_time) == []

@@ -71,7 +71,8 @@ def test_summary():
     assert "lower xi/sqrt(N) by" in text.splitlines()[-1]
     assert "One more sample of class rare is worth" in text
     many = str(of(*range(1, 31)))
-    assert "and 18 larger classes" in many
+    assert "and 18 more\n" in many
+    assert "and 1 more\n" in str(of(*[5] * 13)), "equal classes are not larger"
     assert len(many.splitlines()) < 22
 
 

@@ -183,7 +183,7 @@ def _judge_whole(
 
     from mauc._tables.columns import check_single
     from mauc._tables.data import parse_groups
-    from mauc._tables.flags import are_codes
+    from mauc._tables.flags import are_recurring_codes
     from mauc._tables.read import class_labels, get_column, has_class, read_table
     from mauc._tables.saved_scores import TRAINED_ON, trained_note
     from mauc._tables.scores import as_in_columns, scored_rows, scores_in
@@ -227,7 +227,7 @@ def _judge_whole(
             belonging[keyword] = parse_groups(values, name, source, option)
     table = table[used].reset_index(drop=True)
     for name in without_keys(table).columns if group is None else ():
-        if are_codes(name, table[name]):
+        if are_recurring_codes(name, table[name], labels):
             current().note(
                 f"column {name!r} of {path} holds codes that recur: if rows of one code depend on each other, use "
                 f"--group {name}"

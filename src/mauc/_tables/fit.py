@@ -19,9 +19,9 @@ from mauc._tables.data import Data, prepare
 from mauc._tables.decide import read_costs
 from mauc._tables.flags import (
     Flag,
-    flag_codes,
     flag_columns,
     flag_duplicates,
+    flag_groups,
     flag_leaks,
     flag_times,
     quick_scorer,
@@ -458,7 +458,7 @@ def _flag_leaks(
     score = evaluation.judgement.headline.mauc.score
     flags = flag_leaks(table, labels, train, test, data.target, score, importance, scorer, seed)
     if data.groups is None and data.times is None:
-        flags += flag_codes(table, labels, train, test, scorer, seed)
+        flags += flag_groups(table, labels, train, test, scorer, seed)
         flags += flag_times(table, labels, scorer, seed)
     return flags
 

@@ -27,7 +27,11 @@ from mauc.model_selection import RareClassKFold, some_of_each
 
 FEW_ROWS = 10  # with fewer rows, any column may be unique by chance
 CHECKED_ROWS = 5_000
-IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|idx|index|uuid|guid|key|nr|no|number|row|rowid|unnamed)([^a-z]|$)")
+OWNER = "account|case|client|customer|member|order|patient|record|row|subject|user"
+IDENTIFIER = re.compile(
+    # Words that name an ID anywhere, and words that do so only at the end: number_of_rooms is a measurement.
+    rf"(^|[^a-z])(({OWNER})?ids?|idx|uuid|guid|unnamed)([^a-z]|$)|(^|[^a-z])(index|key|nr|no|number|row)[^a-z]*$"
+)
 FitAndScore = Callable[[Table, Ints, Ints], float]
 """Fits a quick model on the training rows of a table; returns its MAUC on the test rows, or NaN without time."""
 
@@ -59,8 +63,8 @@ def flag_columns(
     Raise ``TimeoutError`` at the ``deadline``, in the seconds of :func:`time.monotonic`.
 
     A column is flagged if it is constant, counts the rows, predicts the target almost perfectly alone (a MAUC of
-    ``nearly_perfect``), or is different in nearly every row, as an ID is. With more than ``many_columns``,
-    :func:`column_recall` skips columns that cannot predict the target almost perfectly.
+    ``nearly_perfect``), or is different in nearly every row, as an ID is. With more than ``many_columns``, the MAUC of
+    a column whose :func:`column_recall` is low is not computed.
 
     Examples
     --------
@@ -151,7 +155,8 @@ def _column_mauc(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
 def column_recall(values: Any, labels: NDArray[Any], most_bins: int = 100) -> float:
     """Return the balanced accuracy, on the same rows, of the best class of each range of numbers or each text.
 
-    It is an upper bound of what a column can predict, in a hundredth of the time of its out-of-fold MAUC.
+    It is a quick estimate of what a column can predict: too high if few rows share a range, because the same rows are
+    scored, and too low if ranges span several classes, as with more than about 50 classes.
 
     >>> import pandas as pd
     >>> column_recall(pd.Series(np.arange(40.0)), np.repeat(["a", "b"], 20))
@@ -174,7 +179,9 @@ def column_recall(values: Any, labels: NDArray[Any], most_bins: int = 100) -> fl
 def _tree(cells: Any, codes: Ints, new: Any, n_classes: int) -> NDArray[np.float64]:
     from sklearn.tree import DecisionTreeClassifier
 
-    tree = DecisionTreeClassifier(max_leaf_nodes=64, min_samples_leaf=2, class_weight="balanced", random_state=0)
+    # A class that is an interval of the numbers needs one leaf; some splits are inside a class.
+    leaves = max(64, 2 * n_classes)
+    tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=2, class_weight="balanced", random_state=0)
     scores = np.zeros((len(new), n_classes))
     scores[:, np.unique(codes)] = tree.fit(cells, codes).predict_proba(new)
     return scores
@@ -228,12 +235,16 @@ def _is_code(name: str, values: Any) -> bool:
 
 
 def _is_named_as_id(name: str) -> bool:
-    """Return whether a column's name has a word such as id, key or index.
+    """Return whether a column's name has a word such as id or userid, or ends in one such as key or number.
 
-    >>> [_is_named_as_id(name) for name in ("PatientId", "row_id", "width", "idea")]
-    [True, True, False, False]
+    >>> [_is_named_as_id(name) for name in ("PatientId", "row_id", "userid", "IDNumber", "case no. 2")]
+    [True, True, True, True, True]
+    >>> [_is_named_as_id(name) for name in ("width", "idea", "paid", "number_of_rooms", "key_rate")]
+    [False, False, False, False, False]
     """
-    return IDENTIFIER.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()) is not None
+    # A word begins after a small letter, as in PatientID, or at the last capital of several, as in IDNumber, not IDs.
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s\b)[a-z])", "_", name)
+    return IDENTIFIER.search(words.lower()) is not None
 
 
 def flag_leaks(
@@ -247,10 +258,10 @@ def flag_leaks(
     fit_and_score: FitAndScore,
     seed: int = 0,
 ) -> list[Flag]:
-    """Flag columns that reach a MAUC of 0.9 alone, and without which a third of the score above chance is left.
+    """Flag columns that reach a MAUC of 0.9 alone, and without which at most a third of the score above chance is left.
 
-    That is the score of a quick model without the column or, if there is no time to fit one, of the model with the
-    column shuffled.
+    The latter must hold for the model with the column shuffled and, if there is time to fit one, for a quick model
+    without the column.
     """
     rows = train[some_of_each(labels[train], CHECKED_ROWS, seed)]
     most_left = 0.5 + (score - 0.5) / 3
@@ -272,7 +283,7 @@ def flag_leaks(
     return found
 
 
-def flag_codes(
+def flag_groups(
     table: Table, labels: NDArray[Any], train: Ints, test: Ints, fit_and_score: FitAndScore, seed: int = 0
 ) -> list[Flag]:
     """Flag columns of codes that are in training and test rows and predict the class: persons, devices, …
@@ -284,13 +295,11 @@ def flag_codes(
     found = []
     for name in map(str, table.columns):
         values = table[name]
-        if not are_codes(name, values) or values.iloc[test].isin(values.iloc[train].dropna()).mean() < 0.5:
+        are_codes = are_recurring_codes(name, values, labels, rows, seed)
+        if not are_codes or values.iloc[test].isin(values.iloc[train].dropna()).mean() < 0.5:
             continue
-        some = values.iloc[rows]
-        alone = _column_mauc(some.astype(str), labels[rows], seed)
-        # A number that predicts as well by its size as by its exact value is a measurement.
-        measures = values.dtype.kind in "iuf" and _column_mauc(some, labels[rows], seed) > alone - 0.03
-        if alone >= 0.6 and not measures:
+        alone = _column_mauc(values.iloc[rows].astype(str), labels[rows], seed)
+        if alone >= 0.6:
             found.append((alone, name))
     flags = []
     for alone, name in sorted(found, reverse=True)[:2]:
@@ -377,8 +386,32 @@ def _rows_of_some_groups(keys: NDArray[Any], most: int, seed: int) -> Ints:
     return np.flatnonzero(np.isin(codes, order[:n_groups]))
 
 
-def are_codes(name: str, values: Any, *, least_codes: int = 20, least_rows: float = 1.5) -> bool:
-    """Return whether there are many values, each in a few rows, named or written as IDs: letters with digits."""
+def are_recurring_codes(
+    name: str,
+    values: Any,
+    labels: NDArray[Any],
+    rows: Ints | None = None,
+    seed: int = 0,
+    *,
+    least_codes: int = 20,
+    least_rows: float = 1.5,
+) -> bool:
+    """Return whether there are many values, each in a few rows, named or written as IDs: letters with digits.
+
+    A number that predicts the class as well by its size as by its exact value is a measurement, not a code. This is
+    checked on the given ``rows``, by default some of each class.
+    """
+    if not _look_like_codes(name, values, least_codes, least_rows):
+        return False
+    if values.dtype.kind not in "iuf":
+        return True
+    rows = some_of_each(labels, CHECKED_ROWS, seed) if rows is None else rows
+    some, some_labels = values.iloc[rows], labels[rows]
+    by_size = _column_mauc(some, some_labels, seed)
+    return not (by_size >= 0.6 and by_size > _column_mauc(some.astype(str), some_labels, seed) - 0.03)
+
+
+def _look_like_codes(name: str, values: Any, least_codes: int, least_rows: float) -> bool:
     known = values.dropna()
     codes = known.unique()
     if len(codes) < least_codes or len(known) < least_rows * len(codes) or values.dtype.kind in "bM":
@@ -415,7 +448,7 @@ def quick_scorer(
     """Return a scorer that fits extra trees on some of the training rows, with ``quick`` columns if asked for.
 
     It returns NaN if the time until the ``deadline``, in the seconds of :func:`time.monotonic`, is less than twice
-    that of the last call, or where there are too many classes.
+    that of the longest call so far, or where there are too many classes.
     """
     longest = 0.25 if quick else 1.0
 

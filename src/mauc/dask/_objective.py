@@ -20,8 +20,6 @@ from mauc.dask._partitions import run, shared, task, tree
 from mauc.log_loss import LogTerm
 from mauc.risk import SurrogateRisk
 
-__all__ = ["Part", "PartitionedObjective", "closed_form"]
-
 
 class Part(NamedTuple):
     """Some rows of a training set."""
@@ -42,7 +40,11 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Exponential:
-    """``ℓ(t) = exp(−α t)``: ``R = Σ_i (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``, by the logarithms of both sums."""
+    """``ℓ(t) = exp(−α t)``: ``R = Σ_i (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``, by the logarithms of both sums.
+
+    In column i of the scores, P are those of the rows of class i, with weights a (``share``), and Q those of the other
+    rows, with weights ω (``negative``).
+    """
 
     alpha: float
 
@@ -84,9 +86,10 @@ def _log_sum(logarithms: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Squared:
-    """``ℓ(t) = (α − t)²``: ``V (Var P + Var Q + (α − mean P + mean Q)²)``, column by column.
+    """``ℓ(t) = (α − t)²``: ``R = Σ_i V_i (Var P + Var Q + (α − mean P + mean Q)²)``.
 
-    Means and centred squares are combined, since plain squares would cancel.
+    P and Q are the scores of :class:`Exponential`, with weighted means and variances. ``V_i`` is the sum of the weights
+    ω; the weights a of a class sum to 1. Means and centred squares are combined, since plain squares would cancel.
     """
 
     alpha: float
@@ -105,7 +108,7 @@ class Squared:
         return _spread(weight, mean, squares)
 
     def value(self, sums: Floats) -> float:
-        (_, total), (mean_p, mean_q), (of_p, of_q) = sums
+        (_, total), (mean_p, mean_q), (of_p, of_q) = sums  # total is V, of_p is Var P, of_q is V Var Q
         return float(np.sum(total * (of_p + (self.alpha - (mean_p - mean_q)) ** 2) + of_q))
 
     def slope(self, part: Part, scores: Floats, sums: Floats) -> Floats:
@@ -147,14 +150,12 @@ class PartitionedObjective:
     fit_intercept: bool
     l2: float
     shape: tuple[int, int]
-    evaluations: int = 0
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and the flat gradient."""
-        self.evaluations += 1
         weights, intercept = self.split(theta)
-        at = shared((weights, intercept, self.activation))
-        forward = [(part, task(_forward, part, at)) for part in self.parts]
+        at = shared((weights, intercept))
+        forward = [(part, task(_forward, self.activation, part, at)) for part in self.parts]
         sums = tree(self.form.add, [task(_sums, self.form, *each) for each in forward])
         gradients = [task(_gradient, self.form, self.activation, sums, *each) for each in forward]
         of_all, (lost, gradient) = run(sums, tree(_add, gradients))
@@ -171,9 +172,9 @@ class PartitionedObjective:
 # The tasks; the dashboard shows their names.
 
 
-def _forward(part: Part, at: tuple[Floats, Floats | None, str]) -> tuple[Floats, float, Floats | float]:
+def _forward(activation: str, part: Part, at: tuple[Floats, Floats | None]) -> tuple[Floats, float, Floats | float]:
     """Return the scores, and the value and the gradient in the logits of the log-loss."""
-    weights, intercept, activation = at
+    weights, intercept = at
     logits = np.asarray(part.X @ weights.T + (0.0 if intercept is None else intercept), dtype=np.float64)
     lost, of_logs = (0.0, 0.0) if part.log_term is None else part.log_term.of_logits(logits, slice(None))
     return activate(logits, activation), lost, of_logs

@@ -20,19 +20,6 @@ from mauc._typing import Floats, Ints
 from mauc._validation import check_classes, check_weights, invalid
 from mauc.partition import ClassPartition
 
-__all__ = [
-    "ClassTotals",
-    "applied",
-    "class_totals",
-    "in_partition",
-    "keep",
-    "partitions",
-    "run",
-    "shared",
-    "task",
-    "tree",
-]
-
 
 def task(function: Callable[..., Any], *args: Any) -> Delayed:
     """Return ``function(*args)`` as a task whose name on the dashboard begins with ``mauc-``.

@@ -11,10 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_array
 
+from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
-
-__all__ = ["ProportionalOdds", "class_order"]
 
 GAP = 1e-3
 """Smallest distance between two thresholds: a class between equal thresholds would have probability 0."""
@@ -33,11 +32,15 @@ def class_order(ordinal: Any, y: Any, classes: NDArray[Any]) -> Ints | None:
     if ordinal is None and not getattr(kind, "ordered", False):
         return None
     given = getattr(kind, "categories", ()) if ordinal is None else ordinal
-    names = [] if isinstance(given, str) or np.ndim(given) != 1 else np.asarray(given).tolist()
     places = {name: place for place, name in enumerate(classes.tolist())}
-    if ordinal is None:
-        names = [name for name in names if name in places]
-    if len(names) != len(places) or set(names) != set(places):
+    try:
+        names = np.asarray(given).tolist() if np.ndim(given) == 1 else []
+        if ordinal is None:
+            names = [name for name in names if name in places]
+        names_all = len(names) == len(places) and set(names) == set(places)
+    except (TypeError, ValueError):  # a list inside the list
+        names_all = False
+    if not names_all:
         requirement = "must be None or a list of all classes, the lowest first"
         raise invalid("ordinal", requirement, repr(ordinal), f"the classes are {', '.join(map(str, places))}")
     return np.array([places[name] for name in names]) if len(places) > 2 else None
@@ -66,12 +69,17 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The direction :math:`\beta`.
     thresholds_ : (C - 1,) array
         Increasing.
+    columns_ : (C,) array
+        Place in ``classes_`` of each class from the lowest to the highest.
 
     Notes
     -----
-    With the thresholds a and b above and below a class,
-    :math:`\log(\sigma(a) - \sigma(b)) = \log \sigma(a) + \log \sigma(-b) + \log(1 - e^{b - a})`, which neither
-    underflows nor cancels; infinite thresholds drop out. The loss is convex and costs O(N d) per evaluation.
+    With :math:`a = \theta_k - \beta^\top x` and :math:`b = \theta_{k-1} - \beta^\top x`, class k has the probability
+
+    .. math:: \sigma(a) - \sigma(b) = \sigma(a)\, \sigma(-b)\, (1 - e^{b - a}).
+
+    The product does not cancel. With :math:`\theta_{-1} = -\infty` and :math:`\theta_{C-1} = \infty` it also holds for
+    the lowest and the highest class. The loss is convex and costs O(N d) per evaluation.
 
     Examples
     --------
@@ -94,11 +102,11 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Floats | None = None) -> Self:
         """Fit the direction and the thresholds."""
-        X, self.classes_ = _columns(X), np.unique(y)
+        X = _columns(X)
+        self.classes_, codes = encode_classes(y)
         order = list(self.classes_) if self.order is None else [c for c in self.order if c in self.classes_]
-        # Column of each class, the lowest first.
         self.columns_ = np.searchsorted(self.classes_, order)
-        grades = np.argsort(self.columns_)[np.searchsorted(self.classes_, y)]
+        grades = np.argsort(self.columns_)[codes]
         weight = compute_sample_weight("balanced", y)
         weight = weight if sample_weight is None else weight * sample_weight
         d, n_thresholds = X.shape[1], len(order) - 1
@@ -119,10 +127,11 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return ``(N, C)`` probabilities."""
-        above = expit((_columns(X) @ self.coef_)[:, None] - self.thresholds_)
-        bounds = np.hstack([np.ones((len(above), 1)), above, np.zeros((len(above), 1))])
-        scores = np.empty((len(above), len(self.classes_)))
-        scores[:, self.columns_] = bounds[:, :-1] - bounds[:, 1:]
+        projection = (_columns(X) @ self.coef_)[:, None]
+        thresholds = _with_infinities(self.thresholds_)
+        above, below, width = thresholds[1:] - projection, thresholds[:-1] - projection, np.diff(thresholds)
+        scores = np.empty(above.shape)
+        scores[:, self.columns_] = expit(above) * expit(-below) * -np.expm1(-width)
         return scores
 
     def predict(self, X: Any) -> Any:
@@ -134,26 +143,26 @@ def _columns(X: Any) -> Any:
     return check_array(X, accept_sparse=("csr", "csc"), dtype=np.float64)
 
 
+def _with_infinities(thresholds: Floats) -> Floats:
+    """Return the thresholds with one below the lowest class and one above the highest."""
+    return np.concatenate([[-np.inf], thresholds, [np.inf]])
+
+
 def _objective(
     parameters: Floats, X: Any, grades: Ints, weight: Floats, n_thresholds: int, l2: float
 ) -> tuple[float, Floats]:
     """Return the loss and its gradient in the direction, the first threshold and the steps to the next ones.
 
-    ``by_…`` are derivatives of the weighted log-probabilities. The lowest class has no threshold below it, the highest
-    none above it.
+    ``by_…`` are derivatives of the weighted log-probabilities; those by the infinite thresholds are 0.
     """
     direction, steps = parameters[:-n_thresholds], parameters[-n_thresholds:]
-    thresholds, projection = np.cumsum(steps), X @ direction
-    has_above, has_below = grades < n_thresholds, grades > 0
-    above = np.append(thresholds, 0.0)[grades] - projection
-    below = np.append(0.0, thresholds)[grades] - projection
-    inner = has_above & has_below
-    width = np.where(inner, above - below, 1.0)
-    log_p = np.where(has_above, log_expit(above), 0.0) + np.where(has_below, log_expit(-below), 0.0)
-    log_p += np.where(inner, np.log(-np.expm1(-width)), 0.0)
-    by_width = np.where(inner, np.exp(-width) / -np.expm1(-width), 0.0)
-    by_above = weight * np.where(has_above, expit(-above) + by_width, 0.0)
-    by_below = -weight * np.where(has_below, expit(below) + by_width, 0.0)
+    thresholds, projection = _with_infinities(np.cumsum(steps)), X @ direction
+    above, below = thresholds[grades + 1] - projection, thresholds[grades] - projection
+    width = np.diff(thresholds)[grades]
+    log_p = log_expit(above) + log_expit(-below) + np.log(-np.expm1(-width))
+    by_width = np.exp(-width) / -np.expm1(-width)
+    by_above = weight * (expit(-above) + by_width)
+    by_below = -weight * (expit(below) + by_width)
     by_threshold = np.bincount(grades, by_above, n_thresholds + 1)[:-1]
     by_threshold = by_threshold + np.bincount(grades, by_below, n_thresholds + 1)[1:]
     value = -weight @ log_p + 0.5 * l2 * direction @ direction

@@ -36,33 +36,64 @@ class Imbalance:
     """``(C,)`` class labels."""
     class_counts: NDArray[np.int64]
     """``(C,)`` samples :math:`n_i` of each class."""
-    priors: Floats
-    """``(C,)`` shares :math:`\\rho_i = n_i / N`."""
-    xi: float
-    """:math:`\\xi = \\sqrt{\\sum_i 1/\\rho_i}`; C where all classes have the same size, more otherwise."""
-    chi: float
-    """:math:`\\chi = \\sqrt{\\sum_{i \\ne j} 1/(\\rho_i \\rho_j)}`."""
-    ratio: float
-    """Largest class size divided by the smallest."""
-    effective_size: float
-    """:math:`N / \\xi^2 = 1 / \\sum_i 1/n_i`: replaces N in the bounds; never above the size of the rarest
-    class."""
-    effective_size_per_class: float
-    """:math:`C N / \\xi^2`, the harmonic mean of the class sizes: this many samples in every class give
-    the same bound."""
-    shares: Floats
-    """``(C,)`` share of each class in :math:`\\xi^2`; they sum to 1."""
-    marginal_values: Floats
-    """``(C,)`` relative decrease of :math:`\\xi / \\sqrt N` by one more sample of the class."""
 
     @property
     def n_samples(self) -> int:
         return int(self.class_counts.sum())
 
     @property
+    def priors(self) -> Floats:
+        """``(C,)`` shares :math:`\\rho_i = n_i / N`."""
+        return self.class_counts / self.n_samples
+
+    @property
+    def xi(self) -> float:
+        """:math:`\\xi = \\sqrt{\\sum_i 1/\\rho_i}`; C where all classes have the same size, more otherwise."""
+        return xi(self.class_counts.astype(np.float64))
+
+    @property
+    def chi(self) -> float:
+        """:math:`\\chi = \\sqrt{\\sum_{i \\ne j} 1/(\\rho_i \\rho_j)}`."""
+        return chi(self.class_counts.astype(np.float64))
+
+    @property
     def rate(self) -> float:
-        """:math:`\\xi / \\sqrt N = \\sqrt{\\sum_i 1/n_i}`: the factor that the bounds are proportional to."""
+        """:math:`\\xi / \\sqrt N = \\sqrt{\\sum_i 1/n_i}`: a factor of the concentration term of every bound."""
         return self.xi / float(np.sqrt(self.n_samples))
+
+    @property
+    def ratio(self) -> float:
+        """Largest class size divided by the smallest."""
+        return float(self.class_counts.max() / self.class_counts.min())
+
+    @property
+    def effective_size(self) -> float:
+        """:math:`N / \\xi^2 = 1 / \\sum_i 1/n_i`, never above the size of the rarest class.
+
+        The concentration term of every bound shrinks like :math:`1 / \\sqrt{\\text{effective size}}`.
+        """
+        return 1.0 / float(np.sum(1.0 / self.class_counts))
+
+    @property
+    def effective_size_per_class(self) -> float:
+        """:math:`C N / \\xi^2`, the harmonic mean of the class sizes.
+
+        This many samples in every class give the same :math:`\\xi / \\sqrt N`.
+        """
+        return len(self.class_counts) * self.effective_size
+
+    @property
+    def shares(self) -> Floats:
+        """``(C,)`` share of each class in :math:`\\xi^2`; they sum to 1."""
+        return self.effective_size / self.class_counts
+
+    @property
+    def marginal_values(self) -> Floats:
+        """``(C,)`` relative decrease of :math:`\\xi / \\sqrt N` by one more sample of the class."""
+        # 1/n − 1/(n + 1) = 1/n · 1/(n + 1), as a share of the sum.
+        removed = self.shares / (self.class_counts + 1.0)
+        # 1 − √(1 − r), as r / (1 + √(1 − r)): for a large class r is tiny.
+        return removed / (1.0 + np.sqrt(1.0 - removed))
 
     def __str__(self) -> str:
         shown = 12
@@ -84,7 +115,7 @@ class Imbalance:
                 f"{self.marginal_values[k]:>18.3%}"
             )
         if len(order) > shown:
-            lines.append(f"and {len(order) - shown} larger classes")
+            lines.append(f"and {len(order) - shown} more")
         return "\n".join([*lines, "", self._advice(rare, frequent)])
 
     def _advice(self, rare: np.intp, frequent: np.intp) -> str:
@@ -101,9 +132,11 @@ class Imbalance:
 def imbalance(y: ArrayLike) -> Imbalance:
     r"""Compute ξ, χ and the effect of each class of ``y`` on them.
 
-    All bounds are proportional to :math:`\xi / \sqrt N = \sqrt{\sum_i 1/n_i}` (the concentration term of every theorem,
-    and the complexity of networks) or to :math:`\chi / \sqrt N` (the complexity of linear models). The rare classes
+    The concentration term of every bound, and the complexity in ``bounds.dnn``, are proportional to
+    :math:`\xi / \sqrt N = \sqrt{\sum_i 1/n_i}`; the complexity in ``bounds.cnn`` grows with it. The rare classes
     dominate the sum: one more sample of class i takes :math:`1/n_i - 1/(n_i + 1) \approx 1/n_i^2` off it.
+    :math:`\chi / \sqrt N` is the complexity in the paper's printed theorem on linear models; ``bounds.linear`` is
+    sharper.
 
     Parameters
     ----------
@@ -136,19 +169,5 @@ def imbalance(y: ArrayLike) -> Imbalance:
 
 def imbalance_of_counts(classes: NDArray[Any], counts: NDArray[np.int64]) -> Imbalance:
     """Compute :func:`imbalance` from the number of samples of each class."""
-    n = check_class_counts(counts, "y")
-    total = float(np.sum(1.0 / n))
-    removed = 1.0 / (n * (n + 1.0))  # 1/n − 1/(n + 1)
-    return Imbalance(
-        classes=classes,
-        class_counts=counts,
-        priors=n / n.sum(),
-        xi=xi(n),
-        chi=chi(n),
-        ratio=float(n.max() / n.min()),
-        effective_size=1.0 / total,
-        effective_size_per_class=len(n) / total,
-        shares=1.0 / n / total,
-        # 1 − √(1 − r), as r / (1 + √(1 − r)): for a large class r is tiny.
-        marginal_values=removed / total / (1.0 + np.sqrt(1.0 - removed / total)),
-    )
+    check_class_counts(counts, "y")
+    return Imbalance(classes, counts)
