@@ -121,6 +121,14 @@ def test_of_a_cross_validation():
     assert "range of the folds" in display.legend_.get_title().get_text()
     with pytest.raises(ValueError, match=r"^cv_results must hold 'estimator' and 'indices', got .* return_estimator"):
         MulticlassROCDisplay.from_cv_results({"estimator": []}, X, y)
+    by_class = np.split(np.argsort(y, kind="stable"), np.cumsum(np.unique(y, return_counts=True)[1])[:-1])
+    without_last = [(np.concatenate(by_class[:-1]), by_class[-1])]
+    lacking = cross_validate(LogisticRegression(), X, y, cv=without_last, return_estimator=True, return_indices=True)
+    message = (
+        r"^cv_results must have every class in the training rows .* only in the test rows of fold 0: split by mauc"
+    )
+    with pytest.raises(ValueError, match=message):
+        MulticlassROCDisplay.from_cv_results(lacking, X, y)
 
 
 def test_classes_without_samples_have_no_curve():

@@ -303,11 +303,18 @@ class MulticlassROCDisplay(Display):
 
         chosen = {name: options.pop(name) for name in ("classes", "between", "pairs") if name in options}
         folds = []
-        for estimator, test in zip(cv_results["estimator"], cv_results["indices"]["test"], strict=True):
+        for k, (estimator, test) in enumerate(zip(cv_results["estimator"], cv_results["indices"]["test"], strict=True)):
             scores, known = response(estimator, _safe_indexing(X, test))
+            of_test = np.asarray(y)[test]
+            unknown = np.setdiff1d(of_test, known)
+            if len(unknown):
+                came, advice = f"class {unknown[0]} only in the test rows of fold {k}", "split by mauc.RareClassKFold"
+                raise invalid("cv_results", "must have every class in the training rows of each fold", came, advice)
             every = {"classes": known, **chosen}
-            folds.append(curves_of(np.asarray(y)[test], scores, labels=known, level=level, **every))
-        names = dict.fromkeys(curve.name for fold, *_ in folds for curve in fold)
+            folds.append(curves_of(of_test, scores, labels=known, level=level, **every))
+        # In the order of the fold with most classes: another one may lack some.
+        ordered = sorted((fold for fold, *_ in folds), key=len, reverse=True)
+        names = dict.fromkeys(curve.name for fold in ordered for curve in fold)
         curves = [average_of([c for fold, *_ in folds for c in fold if c.name == name], name) for name in names]
         averages = [average for _, average, _ in folds if average is not None]
         average = average_of(averages, averages[0].name) if averages else None
