@@ -291,6 +291,75 @@ def test_rows_and_cells_out_of_order_are_refused(tmp_path, pair):
         read_table(path)
 
 
+NAMED = "xl/worksheets/sheet1.xml"
+
+
+def with_members(path, change):
+    """The workbook with its members changed, a dict of name to bytes."""
+    with zipfile.ZipFile(path) as archive:
+        members = change({name: archive.read(name) for name in archive.namelist()})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def with_name(name):
+    def change(members):
+        short = NAMED.partition("/")[2]
+        return {
+            name if each == NAMED else each: data.replace(short.encode(), name.partition("/")[2].encode())
+            for each, data in members.items()
+        }
+
+    return change
+
+
+def with_bytes(change):
+    return lambda members: {**members, NAMED: change(members[NAMED])}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        with_name("xl/sheets/sheet1.xml"),
+        with_name("xl/worksheets/SHEET1.XML"),
+        with_bytes(lambda xml: ('<?xml version="1.0" encoding="UTF-16"?>' + xml.decode()).encode("utf-16")),
+        with_bytes(lambda xml: xml.replace(b' r="', b' r = "')),
+        with_bytes(lambda xml: re.sub(rb"(</?)(?=\w)", rb"\1x:", xml).replace(b"xmlns=", b"xmlns:x=")),
+        with_bytes(lambda xml: re.sub(rb'<row r="2"', rb"<row", xml)),
+    ],
+    ids=["folder", "capitals", "utf-16", "spaces", "prefix", "no number"],
+)
+def test_rows_out_of_order_are_found_however_the_sheet_is_written(tmp_path, change):
+    pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    frame = pd.DataFrame({"x": range(3), "y": [5, 6, 7]})
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    pd.testing.assert_frame_equal(read_table(with_members(tmp_path / "t.xlsx", change)), frame)
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    with_sheet(tmp_path / "t.xlsx", lambda xml: re.sub(r'(<row r="3".*?</row>)(<row r="4".*?</row>)', r"\2\1", xml))
+    with pytest.raises(Failure, match=r"\(the rows or cells of '.*' are out of order\): save it again"):
+        read_table(with_members(tmp_path / "t.xlsx", change))
+
+
+def test_only_the_sheet_that_is_read_must_be_in_order(book):
+    with_sheet(book, lambda xml: re.sub(r'(<row r="3".*?</row>)(<row r="4".*?</row>)', r"\2\1", xml))
+    with pytest.raises(Failure, match="are out of order"):
+        read_table(book, how=Reading(sheet="trees"))
+    assert len(read_table(book, how=Reading(sheet="notes")))
+
+
+def test_a_sheet_with_entities_is_refused(tmp_path):
+    pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    pd.DataFrame({"x": range(3)}).to_excel(tmp_path / "t.xlsx", index=False)
+    bomb = '<!DOCTYPE worksheet [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><worksheet'
+    path = with_sheet(tmp_path / "t.xlsx", lambda xml: xml.replace("<worksheet", bomb, 1))
+    with pytest.raises(
+        Failure, match=r"\('xl/worksheets/sheet1\.xml' declares entities, which may unpack to any size\)"
+    ):
+        read_table(path)
+
+
 def test_options_for_reading_are_refused_where_they_have_no_effect(tmp_path, book):
     FRAME.to_parquet(tmp_path / "t.parquet")
     with pytest.raises(Usage, match=r"--encoding is for text files, and .*t\.parquet is none: leave it out"):
