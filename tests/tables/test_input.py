@@ -19,6 +19,7 @@ import pandas as pd
 
 from mauc._tables.columns import date_order, days_first_to_iso, with_iso_dates
 from mauc._tables.errors import Failure, Usage
+from mauc._tables.parts import find_parts, part_batches, table_chunks
 from mauc._tables.read import class_labels, has_class, read_table
 from mauc._tables.text import STDIN, Reading, check_separator
 
@@ -71,11 +72,6 @@ def test_encodings_that_are_told_or_cannot_be(tmp_path):
     assert read(path)[1] == [f"{path} is read as a table in Latin-1; choose another with --encoding"]
     path.write_bytes(b"a,b\n" + b"x" * (1 << 20) + "ü".encode()[:1])
     assert "Windows-1252" in read(path)[1][0], "cut off within a letter, in a later block"
-    packed = gzip.compress(b"a,b\n1,x\n" * 9999)
-    for damaged in (packed[:60], packed[:40] + b"x" * 20 + packed[60:]):
-        (tmp_path / "t.csv.gz").write_bytes(damaged)
-        with pytest.raises(Failure, match=r"t\.csv\.gz cannot be read as a table"):
-            read_table(tmp_path / "t.csv.gz")
     path.write_bytes(bytes(range(256)))
     with pytest.raises(Failure, match="is not text: check the file"):
         read_table(path)
@@ -253,6 +249,30 @@ def test_one_column_tells_of_another(tmp_path):
         assert with_iso_dates(table[["a"]], {"a": "other"}, None, Path("t"))[1] == {"a": "other"}
     with pytest.warns(UserWarning, match="with the day first"):
         assert with_iso_dates(table[["a"]], {"a": "other"}, "day-first", Path("t"))[1] == {"a": "day first"}
+
+
+def read_in_parts(path):
+    return [*table_chunks(find_parts([path], "TABLE"), path, 1000, [])]
+
+
+def read_by_pyarrow(path):
+    pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
+    return [*part_batches(path, ["a"])]
+
+
+@pytest.mark.parametrize("n_rows", [10, 300_000], ids=["one block", "many blocks"])
+@pytest.mark.parametrize("read_it", [read_table, read_in_parts, read_by_pyarrow])
+def test_a_damaged_gzip_file_is_to_be_copied_again(tmp_path, n_rows, read_it):
+    packed = gzip.compress(b"a,b\n" + b"1,x\n" * n_rows)
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(packed)
+    read_it(path)
+    for damaged in (packed[:-12], packed[:-8] + bytes(4) + packed[-4:], packed[:14] + bytes(9) + packed[23:]):
+        path.write_bytes(damaged)
+        with pytest.raises(
+            Failure, match=r"t\.csv\.gz cannot be read as a table \(.*\): it is damaged, copy or download"
+        ):
+            read_it(path)
 
 
 def with_sheet(path, change):
