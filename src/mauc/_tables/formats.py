@@ -69,7 +69,7 @@ def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
 def _check_order(xml: BinaryIO, name: str) -> None:
     """Refuse a sheet whose rows or cells are out of order: openpyxl would skip those that come too late.
 
-    It takes a fifth of the time of reading the sheet.
+    It takes under a quarter of the time of reading the sheet, 23 % of 10,000 rows and 11 columns.
     """
     from openpyxl.utils import column_index_from_string
     from openpyxl.xml.constants import SHEET_MAIN_NS
