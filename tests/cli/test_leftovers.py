@@ -4,6 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
+from mauc._cli.main import temporary_folder
 from mauc._lazy import needing
 from mauc._tables.errors import Failure
 from mauc._tables.model_file import read_model
@@ -45,6 +49,23 @@ def test_nothing_is_left_in_home_or_in_the_temporary_folder(command, trees, tmp_
     made = command("fit", "trees.csv", "--target", "species", *QUICK)
     assert made.communicate() == ("", "")
     assert left(tmp_path) == []
+
+
+def test_empty_folders_of_killed_runs_are_removed_a_week_later(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("TMPDIR", "MPLCONFIGDIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr(sys.modules["mauc._cli.main"], "_end_by_signals", lambda: None)
+    dead, young, full, foreign = (tmp_path / name for name in ("mauc-0123abcd", "mauc-1123abcd", "mauc-2123abcd", "x"))
+    for folder in (dead, young, full, foreign):
+        folder.mkdir()
+    (full / "cache").touch()
+    for folder in (dead, full, foreign):
+        os.utime(folder, (time.time() - 8 * 24 * 3600.0,) * 2)
+    with temporary_folder():
+        assert Path(tempfile.gettempdir()).parent == tmp_path
+        assert not dead.exists()
+    assert sorted(tmp_path.iterdir()) == [young, full, foreign]
 
 
 @pytest.mark.slow

@@ -68,7 +68,8 @@ def test_parts_are_scored_as_the_whole(run, model, big, tmp_path, kind):
 
 def test_a_run_that_was_stopped_goes_on(run, fails, model, big, tmp_path, monkeypatch):
     predict = ("predict", model, "big", "--out")
-    assert run(*predict, "at-once").exit_code == 0
+    at_once = run(*predict, "at-once")
+    assert at_once.exit_code == 0
     score_rows, calls = command.score_rows, []
 
     def stopped(*arguments):
@@ -86,6 +87,11 @@ def test_a_run_that_was_stopped_goes_on(run, fails, model, big, tmp_path, monkey
     assert result.exit_code == 0, result.output
     assert "3 of the 6 files existed already" in result.stderr
     assert len(calls) == 4 + 3, "what is there is not scored again"
+    again = run(*predict, "scores")
+    for words in ("of these 160 rows were training rows", "extra columns are ignored: number"):
+        assert [words in each.stderr for each in (at_once, result, again)] == [True] * 3
+    notes = [each.stderr.partition("rows were training rows")[0].rpartition("note: ")[2] for each in (at_once, again)]
+    assert notes[0] == notes[1]
     for path in (tmp_path / "at-once").iterdir():
         assert (tmp_path / "scores" / path.name).read_bytes() == path.read_bytes()
 

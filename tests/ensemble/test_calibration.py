@@ -117,7 +117,8 @@ def test_what_cannot_be_calibrated_is_refused():
     X, y = overlapping((8, 8))
     one = [(np.arange(16), np.flatnonzero(y == 0))]
     with pytest.raises(
-        ValueError, match="calibrate needs held-out samples of two classes, got fewer: pass other folds"
+        ValueError,
+        match="calibrate needs held-out samples of two classes, got fewer: pass more samples of each class",
     ):
         MAUCStackingClassifier(models(), cv=one, calibrate=True).fit(X, y)
     with pytest.raises(ValueError, match="calibrate must be True, False or 'normalized', got 'isotonic'"):

@@ -51,6 +51,25 @@ def test_constant_scores_have_no_interval(scored):
     codes = np.array([found.labels.index(name) for name in y])
     in_parts = judge_rows({"b": ArrayRows(codes, constant)}, found.labels)
     assert [model.mauc for model in (found.models[1], in_parts.headline)] == [Interval(0.5, 0.5, 0.5, 0.0)] * 2
+    for alone in (judge(y, constant), in_parts):
+        assert {pair.interval for pair in (*alone.worst, *alone.rarest)} == {Interval(0.5, 0.5, 0.5, 0.0)}
+
+
+def test_a_pair_of_constant_scores_has_no_interval(scored):
+    """Two classes that a model never tells apart, while the third has scores of its own."""
+    y, models, _ = scored([10, 60, 25])
+    (scores,) = models.values()
+    one, _, other = names = np.unique(y).tolist()
+    scores = scores.copy()
+    scores[:, [0, 2]] = 0.2
+    in_memory = judge(y, scores, labels=names)
+    codes = np.array([in_memory.labels.index(name) for name in y])
+    order = [names.index(label) for label in in_memory.labels]
+    in_parts = judge_rows({"model": ArrayRows(codes, scores[:, order])}, in_memory.labels)
+    for found in (in_memory, in_parts):
+        constant = {frozenset(found.labels[k] for k in (p.i, p.j)): p.interval.stderr == 0.0 for p in found.worst}
+        assert constant == {pair: pair == {one, other} for pair in constant}
+        assert len(constant) == 3
 
 
 def test_pairs_are_listed_by_rarity_and_by_what_their_intervals_show(scored):

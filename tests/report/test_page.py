@@ -118,6 +118,7 @@ def test_constant_scores_have_no_interval(scored):
     y, models, _ = scored([60, 20, 5])
     page = page_of(y, {**models, "constant": np.ones((len(y), 3))})
     assert "0.500 to 0.500<" not in page
+    assert page_of(y, {"constant": np.ones((len(y), 3))}).count("0.500 to 0.500<") == 1, "of the model itself"
 
 
 def test_numbers_as_people_read_them():

@@ -15,6 +15,7 @@ from sleeper import Breaker
 import mauc
 from mauc import fit_table, mauc_score
 from mauc._tables.model_file import read_model
+from mauc._tables.progress import Progress, full_name
 from mauc.ensemble import default_estimators
 from mauc.ensemble.fitting import InProcess
 from mauc.ensemble.planner import Member, StackPlan
@@ -164,6 +165,29 @@ def test_a_few_seconds_encode_texts_by_their_order(tmp_path):
     for option in ({"cv": 3}, {"refit": True}):
         with pytest.raises(mauc._tables.errors.Usage, match="--time-limit 5 allows only one fit, but --"):
             fit_table(table, "kind", time_limit=5.0, **option)
+
+
+@pytest.mark.parametrize(("sizes", "n_enough"), [((2, 2), 0), ((9, 2), 1)])
+def test_validation_needs_two_classes_of_two_training_rows(planned, sizes, n_enough):
+    planned()
+    kinds = np.repeat(["oak", "elm"], sizes)
+    table = pd.DataFrame({"size": np.arange(float(len(kinds))) % 5, "kind": kinds})
+    words = (
+        "--target 'kind' needs two classes of two training rows or more, to validate on one, "
+        f"got {n_enough} such classes: add rows to each class"
+    )
+    with pytest.raises(mauc._tables.errors.Failure, match=f"^{words}$"):
+        fit_table(table, "kind")
+
+
+def test_one_model_has_one_validation_score(planned, monkeypatch):
+    """The line that tells of its training, and its row in the leaderboard."""
+    told = {}
+    monkeypatch.setattr(Progress, "ends", lambda self, name, score, seconds: told.update({full_name(name): score}))
+    planned(("et",))
+    table = mixed()[["kind"]].assign(same=1)  # scores of one fold are tied, and rounding may break ties
+    board = fit_table(table, "kind", importance=False).leaderboard()
+    assert {board["model"][0]: board["validation"][0]} == told
 
 
 def test_pandas_is_needed_for_fit_table_alone():

@@ -132,6 +132,7 @@ def test_rows_in_both_parts():
     assert flag_duplicates(cell_hashes(counted), np.array([0, 1, 3]), np.array([2, 4, 5])) == []
     (found,) = flag_duplicates(cell_hashes(counted), np.array([0, 1, 3]), np.array([2, 4, 5]), ignore=["Id"])
     assert "2 test rows duplicate training rows in all columns that are not flagged (66.7 %" in found.text
+    assert flag_duplicates(cell_hashes(table), np.array([0, 1]), np.array([2]), ignore=list(table)) == []
     (one,) = flag_duplicates(cell_hashes(table), np.array([0, 1]), np.array([2, 5]))
     assert one.text.startswith("1 test row duplicates a training row (50.0 %")
 

@@ -19,6 +19,7 @@ import pandas as pd
 
 from mauc._tables.columns import date_order, days_first_to_iso, with_iso_dates
 from mauc._tables.errors import Failure, Usage
+from mauc._tables.parts import find_parts, part_batches, table_chunks
 from mauc._tables.read import class_labels, has_class, read_table
 from mauc._tables.text import STDIN, Reading, check_separator
 
@@ -71,11 +72,6 @@ def test_encodings_that_are_told_or_cannot_be(tmp_path):
     assert read(path)[1] == [f"{path} is read as a table in Latin-1; choose another with --encoding"]
     path.write_bytes(b"a,b\n" + b"x" * (1 << 20) + "ü".encode()[:1])
     assert "Windows-1252" in read(path)[1][0], "cut off within a letter, in a later block"
-    packed = gzip.compress(b"a,b\n1,x\n" * 9999)
-    for damaged in (packed[:60], packed[:40] + b"x" * 20 + packed[60:]):
-        (tmp_path / "t.csv.gz").write_bytes(damaged)
-        with pytest.raises(Failure, match=r"t\.csv\.gz cannot be read as a table"):
-            read_table(tmp_path / "t.csv.gz")
     path.write_bytes(bytes(range(256)))
     with pytest.raises(Failure, match="is not text: check the file"):
         read_table(path)
@@ -255,6 +251,30 @@ def test_one_column_tells_of_another(tmp_path):
         assert with_iso_dates(table[["a"]], {"a": "other"}, "day-first", Path("t"))[1] == {"a": "day first"}
 
 
+def read_in_parts(path):
+    return [*table_chunks(find_parts([path], "TABLE"), path, 1000, [])]
+
+
+def read_by_pyarrow(path):
+    pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
+    return [*part_batches(path, ["a"])]
+
+
+@pytest.mark.parametrize("n_rows", [10, 300_000], ids=["one block", "many blocks"])
+@pytest.mark.parametrize("read_it", [read_table, read_in_parts, read_by_pyarrow])
+def test_a_damaged_gzip_file_is_to_be_copied_again(tmp_path, n_rows, read_it):
+    packed = gzip.compress(b"a,b\n" + b"1,x\n" * n_rows)
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(packed)
+    read_it(path)
+    for damaged in (packed[:-12], packed[:-8] + bytes(4) + packed[-4:], packed[:14] + bytes(9) + packed[23:]):
+        path.write_bytes(damaged)
+        with pytest.raises(
+            Failure, match=r"t\.csv\.gz cannot be read as a table \(.*\): it is damaged, copy or download"
+        ):
+            read_it(path)
+
+
 def with_sheet(path, change):
     """The workbook with the XML of its first sheet changed."""
     with zipfile.ZipFile(path) as archive:
@@ -288,6 +308,75 @@ def test_rows_and_cells_out_of_order_are_refused(tmp_path, pair):
     path = with_sheet(tmp_path / "t.xlsx", lambda xml: re.sub(pair, r"\2\1", xml))
     words = r"t\.xlsx cannot be read as an Excel file \(the rows or cells of '.*sheet1\.xml' are out of order\): save"
     with pytest.raises(Failure, match=words):
+        read_table(path)
+
+
+NAMED = "xl/worksheets/sheet1.xml"
+
+
+def with_members(path, change):
+    """The workbook with its members changed, a dict of name to bytes."""
+    with zipfile.ZipFile(path) as archive:
+        members = change({name: archive.read(name) for name in archive.namelist()})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def with_name(name):
+    def change(members):
+        short = NAMED.partition("/")[2]
+        return {
+            name if each == NAMED else each: data.replace(short.encode(), name.partition("/")[2].encode())
+            for each, data in members.items()
+        }
+
+    return change
+
+
+def with_bytes(change):
+    return lambda members: {**members, NAMED: change(members[NAMED])}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        with_name("xl/sheets/sheet1.xml"),
+        with_name("xl/worksheets/SHEET1.XML"),
+        with_bytes(lambda xml: ('<?xml version="1.0" encoding="UTF-16"?>' + xml.decode()).encode("utf-16")),
+        with_bytes(lambda xml: xml.replace(b' r="', b' r = "')),
+        with_bytes(lambda xml: re.sub(rb"(</?)(?=\w)", rb"\1x:", xml).replace(b"xmlns=", b"xmlns:x=")),
+        with_bytes(lambda xml: re.sub(rb'<row r="2"', rb"<row", xml)),
+    ],
+    ids=["folder", "capitals", "utf-16", "spaces", "prefix", "no number"],
+)
+def test_rows_out_of_order_are_found_however_the_sheet_is_written(tmp_path, change):
+    pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    frame = pd.DataFrame({"x": range(3), "y": [5, 6, 7]})
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    pd.testing.assert_frame_equal(read_table(with_members(tmp_path / "t.xlsx", change)), frame)
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    with_sheet(tmp_path / "t.xlsx", lambda xml: re.sub(r'(<row r="3".*?</row>)(<row r="4".*?</row>)', r"\2\1", xml))
+    with pytest.raises(Failure, match=r"\(the rows or cells of '.*' are out of order\): save it again"):
+        read_table(with_members(tmp_path / "t.xlsx", change))
+
+
+def test_only_the_sheet_that_is_read_must_be_in_order(book):
+    with_sheet(book, lambda xml: re.sub(r'(<row r="3".*?</row>)(<row r="4".*?</row>)', r"\2\1", xml))
+    with pytest.raises(Failure, match="are out of order"):
+        read_table(book, how=Reading(sheet="trees"))
+    assert len(read_table(book, how=Reading(sheet="notes")))
+
+
+def test_a_sheet_with_entities_is_refused(tmp_path):
+    pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    pd.DataFrame({"x": range(3)}).to_excel(tmp_path / "t.xlsx", index=False)
+    bomb = '<!DOCTYPE worksheet [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><worksheet'
+    path = with_sheet(tmp_path / "t.xlsx", lambda xml: xml.replace("<worksheet", bomb, 1))
+    with pytest.raises(
+        Failure, match=r"\('xl/worksheets/sheet1\.xml' declares entities, which may unpack to any size\)"
+    ):
         read_table(path)
 
 

@@ -232,6 +232,10 @@ def test_a_node_that_stands_for_another(forge, refused):
     harmless["__id__"] = harmful["__id__"]
     tokens = node("ObjectNode", VECTORIZER, content=harmless)
     assert "two different nodes of one number" in refused(forge(as_tuple(harmful, tokens)))
+    one, other = (node("NdArrayNode", "numpy.ndarray", type="numpy", file=f"{k}1.npy") for k in (1, 2))
+    other["__id__"] = one["__id__"]
+    arrays = {name: as_npy(np.arange(3)) for name in ("11.npy", "21.npy")}
+    assert "two different nodes of one number" in refused(forge(as_tuple(one, other), **arrays))
 
 
 @pytest.mark.parametrize(
@@ -499,8 +503,7 @@ def test_skops_is_imported_without_array_libraries_which_stay_importable():
 def of_trees(request):
     """A model of trees within others, and its features."""
     X, y = load_wine(return_X_y=True)
-    X[:, 0] = y[::-1]
-    boosted = {"max_iter": 4, "categorical_features": [0], "min_samples_leaf": 5}
+    boosted = {"max_iter": 4, "min_samples_leaf": 5}
     model = request.param(**boosted if request.param is HistGradientBoostingClassifier else {"n_estimators": 7})
     return {"classifier": [make_pipeline(StandardScaler().set_output(transform="default"), model).fit(X, y)]}, X
 
@@ -539,3 +542,60 @@ def test_a_forged_node_of_a_tree_is_refused(of_trees, field, value, message):
     setattr(model, name, packed)
     with pytest.raises(ValueError, match=message):
         unpack_trees(parts)
+
+
+def forged_boosting(change, y=None, **options):
+    """Boosted trees whose packed arrays are changed, and their features."""
+    X, classes = load_wine(return_X_y=True)
+    y = classes if y is None else y(classes)
+    model = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, **options).fit(X, y)
+    with packed_trees(model):
+        packed = model._predictors
+    packed["nodes"] = packed["nodes"].copy()
+    model._predictors = packed
+    change(model, packed)
+    return model
+
+
+def with_wide_nodes(model, packed):
+    model._n_features = 4_000_000_000
+    packed["nodes"]["feature_idx"] = 2_000_000_000
+
+
+def with_categories(model, packed):
+    packed["nodes"]["is_categorical"] = 1
+
+
+def test_columns_are_compared_with_those_that_prediction_takes():
+    """Not with a number of the file that prediction does not look at: such a node crashed the process."""
+    with pytest.raises(ValueError, match="a node of a tree names a column that does not exist"):
+        unpack_trees(forged_boosting(with_wide_nodes))
+
+
+@pytest.mark.parametrize(
+    ("n_trees", "y"),
+    [(-1, None), (0, None), (1, None), (2, None), (10**12, None), (3, lambda y: y > 0), (-1, lambda y: y > 0)],
+)
+def test_trees_per_round_fit_the_classes(n_trees, y):
+    """With -1 a model would predict without its trees."""
+    forged = forged_boosting(lambda model, packed: packed.update(per_round=n_trees), y)
+    with pytest.raises(ValueError, match="the number of trees per round does not fit the classes"):
+        unpack_trees(forged)
+    both = forged_boosting(lambda model, packed: packed.update(per_round=n_trees), y)
+    both.n_trees_per_iteration_ = n_trees
+    with pytest.raises(ValueError, match="the number of trees per round does not fit the classes"):
+        unpack_trees(both)
+
+
+def test_a_last_round_lacks_no_tree():
+    forged = forged_boosting(lambda model, packed: packed.update(ends=packed["ends"][:-1]))
+    with pytest.raises(ValueError, match="the number of trees per round does not fit the classes"):
+        unpack_trees(forged)
+
+
+@pytest.mark.parametrize("options", [{}, {"categorical_features": [0]}])
+def test_splits_by_categories_are_refused(options):
+    """scikit-learn looks them up in arrays whose sizes no check here knows."""
+    change = (lambda model, packed: None) if options else with_categories
+    with pytest.raises(ValueError, match="splits by categories, which mauc fit does not train"):
+        unpack_trees(forged_boosting(change, **options))

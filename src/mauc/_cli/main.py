@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -132,6 +133,7 @@ def temporary_folder() -> Iterator[None]:
     owner = os.getpid()
     with suppress(OSError):  # no folder is writable: code that needs a file reports it
         folder = tempfile.mkdtemp(prefix="mauc-")
+        _remove_abandoned(Path(folder).parent)
         tempfile.tempdir = os.environ["TMPDIR"] = folder
         if "MPLCONFIGDIR" not in os.environ and not _has_fonts():
             os.environ["MPLCONFIGDIR"] = folder
@@ -141,6 +143,14 @@ def temporary_folder() -> Iterator[None]:
     finally:
         if tempfile.tempdir is not None and os.getpid() == owner:
             shutil.rmtree(tempfile.tempdir, ignore_errors=True)
+
+
+def _remove_abandoned(parent: Path, oldest: float = 7 * 24 * 3600.0) -> None:
+    """Remove the empty folders of runs that were killed, a week later: a run of days may still need its own."""
+    for folder in parent.glob(f"mauc-{'?' * 8}"):
+        with suppress(OSError):
+            if time.time() - folder.stat().st_mtime > oldest:
+                folder.rmdir()
 
 
 def _has_fonts() -> bool:

@@ -104,7 +104,7 @@ def predict(
             if not scored.n_trained:
                 scored.results.pop(TRAINED_ON, None)  # a column of "no" alone is useless
             text, n_quoted = _as_csv(scored, raw_cells)
-            counts = Counter(rows=len(rows), scored=len(rows), trained=scored.n_trained, quoted=n_quoted)
+            counts = Counter(rows=len(rows), trained=scored.n_trained, quoted=n_quoted)
             extra = scored.extra
     _print_notes(extra, counts)
     if to_stdout:
@@ -198,7 +198,7 @@ def _print_notes(extra: list[str], counts: Counter[str]) -> None:
     if extra:
         output.note(f"extra columns are ignored: {first_names(extra, 5)}")
     if counts["trained"]:
-        output.note(trained_note(counts["trained"], counts["scored"]))
+        output.note(trained_note(counts["trained"], counts["rows"]))
     if counts["quoted"]:
         output.note(
             f"{counts['quoted']} cells or column names that a spreadsheet would run as formulas are quoted by ', which "
@@ -236,8 +236,9 @@ def predict_parts(
     table the scores are of, and whether they are complete: scores of another run are refused, and incomplete ones are
     refused by ``mauc evaluate``. A file holds ``part_rows`` rows, the most that are in memory at a time.
     """
-    from mauc._tables.columns import text_columns
+    from mauc._tables.columns import same_columns, text_columns
     from mauc._tables.parts import MANIFEST, table_chunks
+    from mauc._tables.saved_scores import were_trained_on
 
     check_folder(out, "--out")
     manifest = {
@@ -251,7 +252,6 @@ def predict_parts(
     names = parts.names  # compares the headers of all parts
     write_whole(out / MANIFEST, json.dumps({**manifest, "complete": False}))
     counts: Counter[str] = Counter()
-    extra: list[str] = []
     text = [*text_columns(loaded.kinds), loaded.target, *keep]
     for path in parts.paths:
         n_before = 0
@@ -262,11 +262,12 @@ def predict_parts(
             n_before += len(chunk)
             counts.update(rows=len(chunk), files=1)
             if file.exists():
-                counts["reused"] += 1
+                known, _ = same_columns(chunk, loaded.kinds, place)
+                n_trained = 0 if loaded.trained is None else int(were_trained_on(known, loaded.trained).sum())
+                counts.update(reused=1, trained=n_trained)
                 continue
             scored = score_rows(chunk, loaded, keep, place)
-            extra = scored.extra
-            counts.update(scored=len(chunk), trained=scored.n_trained)
+            counts["trained"] += scored.n_trained
             if batch is not None:
                 write_whole(file, _as_parquet(batch, scored))
                 continue
@@ -276,7 +277,8 @@ def predict_parts(
     if not counts["rows"]:
         raise Failure(f"{parts.display} has no rows: check that it is the right table")
     write_whole(out / MANIFEST, json.dumps({**manifest, "complete": True}))
-    return counts, [name for name in names if name in extra]
+    used = {*loaded.kinds, loaded.target, *keep}
+    return counts, [name for name in names if name not in used]
 
 
 def _check_output_folder(out: Path, parts: Any, manifest: dict[str, Any]) -> None:

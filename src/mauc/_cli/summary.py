@@ -58,8 +58,7 @@ def worst_pairs(judgement: Judgement) -> TextTable:
     names, counts = judgement.labels, judgement.counts
     for pair in pairs:
         i, j, found = pair.i, pair.j, pair.interval
-        reach = f"{found.low:.3f}–{found.high:.3f}"
-        table.add_row(names[i], str(counts[i]), names[j], str(counts[j]), f"{found.score:.4f}", reach)
+        table.add_row(names[i], str(counts[i]), names[j], str(counts[j]), f"{found.score:.4f}", _range(found))
     return table
 
 
@@ -111,7 +110,7 @@ def comparison(judgement: Judgement) -> TextTable:
 
 
 def _range(interval: Interval) -> str:
-    """Return both ends of an interval; a dash for constant scores, whose MAUC is always 0.5."""
+    """Return both ends of an interval; a dash for constant scores, whose AUC is always 0.5."""
     return f"{interval.low:.3f}–{interval.high:.3f}" if interval.low < interval.high else "–"
 
 

@@ -114,7 +114,9 @@ def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore
 
     ``cells`` are the hashes of all cells, by column.
     """
-    hashes = row_hashes({name: each for name, each in cells.items() if name not in ignore} or cells)
+    if not cells.keys() - set(ignore):
+        return []
+    hashes = row_hashes({name: each for name, each in cells.items() if name not in ignore})
     n = int(np.isin(hashes[test], hashes[train]).sum())
     if not n:
         return []

@@ -6,9 +6,9 @@ import re
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime, time
-from itertools import pairwise
-from typing import Any
-from zipfile import ZipFile
+from functools import cache
+from typing import Any, BinaryIO
+from xml.parsers import expat
 
 from mauc._archive import DAMAGED, GB, Refused, TooLarge, open_archive, printable
 from mauc._tables.errors import Failure, Usage
@@ -18,8 +18,6 @@ MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14
 """Size of the largest sheet, in every version of Excel."""
 BYTES_OF_CELL, BYTES_OF_TEXT = 8, 150
 """Memory of every cell, and additional memory of a filled one."""
-PLACE = re.compile(rb"<(?:\w+:)?(?:row|c)\s(?:[^>]*\s)?r=[\"']([A-Z]*)(\d+)[\"'][^>]*>")
-"""A row such as 12, or a cell such as AB12, in the XML of a sheet."""
 QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
 ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}\S+)\s+(.+)", re.IGNORECASE)
 CELL = re.compile(rf"\s*({QUOTED}[^,]*?)\s*(,|$)")
@@ -29,22 +27,27 @@ NUMERIC = ("numeric", "real", "integer")
 def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
     """Return a sheet as CSV, by default the first. Dates are like 2024-03-31; errors such as #DIV/0! are empty."""
     try:
-        from openpyxl import load_workbook
+        import openpyxl.reader.excel
     except ModuleNotFoundError:
         raise Failure(
             f"reading {source.path} needs openpyxl: pip install 'mauc[excel]', or save the sheet as CSV"
         ) from None
     with source.raw() as stream:
         try:
-            _check_order(open_archive(stream, max_size))
-            stream.seek(0)
-            book = load_workbook(stream, read_only=True, data_only=True)
+            open_archive(stream, max_size)
+            reader = openpyxl.reader.excel.ExcelReader(stream, read_only=True, data_only=True)
+            reader.read()
+            book = reader.wb
             chosen = _sheet(book, sheet, source)
+            for about, link in reader.parser.find_sheets():
+                if about.name == chosen.title and link.target in reader.valid_files:
+                    with reader.archive.open(link.target) as xml:
+                        _check_order(xml, link.target)
             chosen.reset_dimensions()  # what the sheet says about its size may be wrong
             rows, n_errors = _filled(chosen.iter_rows(), stream.seek(0, 2) + max_size * GB)
         except TooLarge as error:
             raise Failure(f"{source.path} {error}: raise --max-size if you trust the file") from None
-        except (*DAMAGED, Refused, KeyError, ValueError, TypeError, OSError, SyntaxError) as error:
+        except (*DAMAGED, expat.ExpatError, KeyError, ValueError, TypeError, OSError, SyntaxError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             raise Failure(
@@ -63,22 +66,38 @@ def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
     return Source(source.path, text.getvalue().encode())
 
 
-def _check_order(archive: ZipFile) -> None:
-    """Refuse sheets whose rows or cells are out of order: openpyxl would skip those that come too late.
+def _check_order(xml: BinaryIO, name: str) -> None:
+    """Refuse a sheet whose rows or cells are out of order: openpyxl would skip those that come too late.
 
-    It takes a seventh of the time of reading a sheet.
+    It takes under a quarter of the time of reading the sheet, 23 % of 10,000 rows and 11 columns.
     """
-    for name in archive.namelist():
-        if not name.startswith("xl/worksheets/") or not name.endswith(".xml"):
-            continue
-        last, rest = (0, 0, b""), b""
-        with archive.open(name) as stream:
-            while block := stream.read(1 << 20):
-                text = rest + block
-                places = [last, *((int(row), len(column), column) for column, row in PLACE.findall(text))]
-                if any(first >= second for first, second in pairwise(places)):
-                    raise Refused(f"the rows or cells of {printable(name)!r} are out of order")
-                last, rest = places[-1], text[text.rfind(b">") + 1 :][-1000:]
+    from openpyxl.utils import column_index_from_string
+    from openpyxl.xml.constants import SHEET_MAIN_NS
+
+    row_tag, cell_tag = f"{SHEET_MAIN_NS} row", f"{SHEET_MAIN_NS} c"
+    index_of = cache(column_index_from_string)
+    row, column = 0.0, 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal row, column
+        if tag == cell_tag:
+            # A cell such as AB12; without a place it follows the one before it.
+            before, place = column, attributes.get("r")
+            column = index_of(place.rstrip("0123456789")) if place else before + 1
+            if column <= before:
+                raise Refused(f"the rows or cells of {printable(name)!r} are out of order")
+        elif tag == row_tag:
+            above, row, column = row, float(attributes.get("r", row + 1)), 0
+            if not row > above:
+                raise Refused(f"the rows or cells of {printable(name)!r} are out of order")
+
+    def refuse_entities(*_: object) -> None:
+        raise Refused(f"{printable(name)!r} declares entities, which may unpack to any size")
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = start
+    parser.StartDoctypeDeclHandler = refuse_entities
+    parser.ParseFile(xml)
 
 
 def _sheet(book: Any, name: str | None, source: Source) -> Any:

@@ -242,7 +242,7 @@ def unpack_trees(model: Any) -> None:
     for each, name in _tree_models(model):
         arrays = getattr(each, name)
         if isinstance(arrays, dict) and name == "_predictors":
-            each._predictors = _unpack_boosted(arrays, int(each._n_features))
+            each._predictors = _unpack_boosted(arrays, each)
         elif isinstance(arrays, dict):
             each.estimators_ = _unpack_forest(arrays, int(each.n_features_in_), int(each.n_classes_))
 
@@ -275,25 +275,25 @@ def _pack_boosted(trees: list[list[Any]]) -> dict[str, Any]:
     return {
         "nodes": np.concatenate([tree.nodes for tree in every]),
         "ends": np.cumsum([len(tree.nodes) for tree in every]),
-        "binned": np.concatenate([tree.binned_left_cat_bitsets for tree in every]),
-        "raw": np.concatenate([tree.raw_left_cat_bitsets for tree in every]),
-        "category_ends": np.cumsum([len(tree.raw_left_cat_bitsets) for tree in every]),
         "per_round": len(trees[0]),
     }
 
 
-def _unpack_boosted(arrays: dict[str, Any], n_features: int) -> list[list[Any]]:
+def _unpack_boosted(arrays: dict[str, Any], model: Any) -> list[list[Any]]:
     from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
     nodes = np.split(arrays["nodes"], arrays["ends"][:-1])
-    binned, raw = (np.split(arrays[name], arrays["category_ends"][:-1]) for name in ("binned", "raw"))
-    for tree, categories in zip(nodes, raw, strict=True):
+    n_classes, step = len(model.classes_), arrays["per_round"]
+    if not step == model.n_trees_per_iteration_ == (1 if n_classes <= 2 else n_classes) or len(nodes) % step:
+        raise ValueError("the number of trees per round does not fit the classes")
+    # Prediction compares its columns with n_features_in_, unless a preprocessor makes others of them.
+    if model._preprocessor is not None or arrays["nodes"]["is_categorical"].any():
+        raise ValueError("a boosted tree splits by categories, which mauc fit does not train")
+    for tree in nodes:
         inner = np.flatnonzero(tree["is_leaf"] == 0)
-        _check_nodes(tree, inner, "left", "right", "feature_idx", n_features)
-        if (tree["bitset_idx"][inner][tree["is_categorical"][inner] != 0] >= len(categories)).any():
-            raise ValueError("a node of a tree names categories that do not exist")
-    trees = [TreePredictor(*each) for each in zip(nodes, binned, raw, strict=True)]
-    step = int(arrays["per_round"])
+        _check_nodes(tree, inner, "left", "right", "feature_idx", int(model.n_features_in_))
+    no_categories = np.zeros((0, 8), dtype=np.uint32)
+    trees = [TreePredictor(tree, no_categories, no_categories) for tree in nodes]
     return [trees[k : k + step] for k in range(0, len(trees), step)]
 
 

@@ -228,7 +228,7 @@ def _identity(node: Node) -> Any:
     content = _json_of(node)
     if node["__loader__"] == "DictNode" and isinstance(node["content"], dict):
         content = {key: isinstance(child, dict) and child.get("__id__") for key, child in node["content"].items()}
-    return node["__loader__"], _name(node), content
+    return node["__loader__"], _name(node), content, node.get("file")
 
 
 def _harmful_attributes(node: Node) -> Iterator[str]:

@@ -28,6 +28,7 @@ from mauc._tables.read import (
     read_table,
 )
 from mauc._tables.text import (
+    UNREADABLE,
     Reading,
     Source,
     as_code,
@@ -302,7 +303,7 @@ def _header(path: Path) -> dict[str, str]:
             names = pd.Index(first)
             check_names(names[names != ""], path)
             return dict.fromkeys(pd.read_csv(path, sep=separator, nrows=0).columns, "text")
-        except ValueError as error:
+        except UNREADABLE as error:
             raise unreadable_text(path, error) from None
     schema = open_parquet(path).schema_arrow
     index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -338,7 +339,7 @@ def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> It
         separator, dtypes = detect_separator(Source(path)), dict.fromkeys(text, str)
         with pd.read_csv(path, sep=separator, dtype=dtypes, low_memory=False, chunksize=rows) as chunks:
             yield from ((chunk.reset_index(drop=True), None) for chunk in chunks if len(chunk))
-    except ValueError as error:
+    except UNREADABLE as error:
         raise unreadable_text(path, error) from None
 
 

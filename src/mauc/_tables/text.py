@@ -161,11 +161,12 @@ def check_names(names: Any, path: Path) -> None:
 
 
 def unreadable_text(path: Path, error: Exception) -> Failure:
-    """Return the error for a text file that cannot be parsed."""
+    """Return the error for a text file that cannot be unpacked or parsed."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return Failure(
-        f"{path} cannot be read as a table ({reason}): save it as CSV in UTF-8, one header line, one line per row"
-    )
+    is_damaged = isinstance(error, EOFError | OSError | zlib.error)  # as gzip and pyarrow raise them
+    advice = "save it as CSV in UTF-8, one header line, one line per row"
+    advice = "it is damaged, copy or download it again" if is_damaged else advice
+    return Failure(f"{path} cannot be read as a table ({reason}): {advice}")
 
 
 def read_text(

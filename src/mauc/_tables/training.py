@@ -104,6 +104,10 @@ class Trainer:
             raise Failure("every column is empty in the training rows: a model needs one that holds values")
         self.progress.step(f"preparing {table.shape[1]} columns")
         groups = self._groups(rows)
+        n_enough = int((np.unique(labels, return_counts=True)[1] > 1).sum())
+        if groups is None and n_enough < 2:
+            requirement = f"--target {data.target!r} needs two classes of two training rows or more, to validate on one"
+            raise Failure(f"{requirement}, got {n_enough} such classes: add rows to each class")
         split = self._split(rows, groups)
         stack = MAUCStackingClassifier(
             effort=options.effort,
@@ -208,9 +212,9 @@ def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, ch
     ]
     members.append(Entry(FREQUENCIES, "the share of each class", 0.5, 0.0))
     seconds = sum(stack.seconds_.values()) if winner == STACK else stack.seconds_[used[0]]
-    first = Entry(
-        winner, f"MAUCStackingClassifier: {', '.join(map(full_name, used))}", stack.oof_scores_["combination"], seconds
-    )
+    # A single model has one validation score, here and while it was trained.
+    validation = stack.oof_scores_["combination" if winner == STACK else used[0]]
+    first = Entry(winner, f"MAUCStackingClassifier: {', '.join(map(full_name, used))}", validation, seconds)
     members.sort(key=lambda entry: -1.0 if math.isnan(entry.validation) else entry.validation, reverse=True)
     reasons: dict[str, list[str]] = {}
     for name, reason in stack.cut_.items():

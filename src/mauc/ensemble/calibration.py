@@ -74,7 +74,7 @@ def fit_calibration(scores: Floats, codes: Ints, weight: Floats | None, shares: 
     """
     n_samples, n_classes = scores.shape
     if len(np.unique(codes)) < 2:
-        came, advice = "fewer", "pass other folds, or calibrate=False"
+        came, advice = "fewer", "pass more samples of each class, other folds, or calibrate=False"
         raise invalid("calibrate", "needs held-out samples of two classes", came, advice)
     # A mean of 1, so that the pull does not depend on the unit of the weights.
     unit = np.ones(n_samples) if weight is None else weight / weight.mean()

@@ -187,7 +187,7 @@ class StreamedScores:
         return ScoreSummary(
             matrix=pair_matrix((totals[:, None] * totals - beaten / 2.0).T, totals),
             right=self.right.astype(np.float64),
-            constant=np.array_equal(self.low, self.high),
+            constant=self.low == self.high,
             spread={
                 name: _spread(counts, moments.mean[:, k], moments.squares[:, k], v)
                 for k, (name, v) in enumerate(weights.items())

@@ -39,8 +39,8 @@ class ScoreSummary:
     """``(C, C)`` ``AUC_{i|j}``, NaN on the diagonal."""
     right: Floats
     """``(C,)`` number of correctly predicted rows of each class."""
-    constant: bool
-    """True if every column has one score for all rows: its multiclass AUC is 0.5 on any rows."""
+    constant: NDArray[np.bool_]
+    """``(C,)``: True for a column with one score for all rows; AUCs by such columns are 0.5 on any rows."""
     spread: Mapping[str, Spread]
     """For the multiclass AUC with the pair weights ``"ovo"`` and ``"ova"``."""
     pair: Callable[[int, int], Spread]
@@ -86,7 +86,7 @@ def summarise(
     return ScoreSummary(
         matrix=matrix,
         right=np.bincount(partition.codes, hits, partition.n_classes).astype(np.float64),
-        constant=all((scores == scores[0]).all() for scores in repeats),
+        constant=np.all([(scores == scores[0]).all(axis=0) for scores in repeats], axis=0),
         spread={
             "ovo": Spread(sample, sample.moments(influence)),
             "ova": Spread(sample_of_ova, sample_of_ova.moments(of_ova)),

@@ -46,6 +46,8 @@ from mauc.theory.imbalance import imbalance_of_counts
 __all__ = ["Judgement", "ModelScore", "PairScore", "judge", "judge_rows"]
 
 LISTED = 30
+CONSTANT = Interval(0.5, 0.5, 0.5, 0.0)
+"""Of constant scores: their AUC is 0.5 on any rows, so the interval has no width."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,11 +364,11 @@ def _model(
     groups: Ints | None = None,
     drawn: Drawn | None = None,
 ) -> ModelScore:
-    """Return the scores of a model; the MAUC of constant scores is 0.5 on any rows, so its interval has no width."""
+    """Return the scores of a model."""
     partition = _of_sizes(counts)
     intervals = {
-        kind: Interval(0.5, 0.5, 0.5, 0.0)
-        if summary.constant
+        kind: CONSTANT
+        if summary.constant.all()
         else interval_of_moments(
             spread.sizes, weighted_mean(summary.matrix, partition.pair_weights(kind)), spread.moments, level
         )
@@ -427,6 +429,8 @@ def listed_pairs(
     @cache
     def score(k: int) -> PairScore:
         one, other = int(i[k]), int(j[k])
+        if summary.constant[[one, other]].all():
+            return PairScore(one, other, 0.5, 0.5, CONSTANT)
         sizes, moments = summary.pair(one, other)
         found = interval_of_moments(sizes, float(means[k]), moments, level)
         return PairScore(one, other, float(summary.matrix[one, other]), float(summary.matrix[other, one]), found)
