@@ -272,6 +272,21 @@ class SoftRows(LogRisk):
         return (each / counts[y]).sum() / K / 0.6931471805599453 * (K > 1)
 
 
+class SoftOddsRows(SoftOdds):
+    """The logistic loss of each sample's log-odds against the others' soft maximum in its column; each class alike."""
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        own, scaled = F.one_hot(y, s.shape[1]).to(s.dtype), self.settings["alpha"] * s
+        n, far = own.sum(0), 1e9
+        K = (n > 0).to(s.dtype).sum()
+        high = (scaled - far * own).amax(0).detach()  # of the other rows
+        means = (own / n.clamp_min(1)).t() @ torch.exp((scaled - high - far * own).clamp_max(0.0))
+        negative = means.sum(0) / (K - 1).clamp_min(1)
+        log_others = torch.where(negative > 0, negative, 1.0).log() + high
+        each = F.softplus(log_others[y] - scaled.gather(1, y[:, None])[:, 0])
+        return (each / n[y]).sum() / K / 0.6931471805599453 * (K > 1)
+
+
 class Huber(Pairs):
     """ℓ(t) = exp(−αt) where t ≥ 0, and its tangent 1 − αt below."""
 
@@ -320,6 +335,7 @@ CANDIDATES: dict[str, type[Loss]] = {
     "soft-shrunk": SoftShrunk,
     "soft-odds": SoftOdds,
     "soft-rows": SoftRows,
+    "soft-odds-rows": SoftOddsRows,
     "huber": Huber,
     "scaled": Scaled,
 }

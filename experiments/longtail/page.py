@@ -41,6 +41,7 @@ NAMES = {
     "soft-shrunk": "log(1 + R_i), classes weighed by n_i / (n_i + rows)",
     "soft-odds": "log(1 + R_i) of log-odds",
     "soft-rows": "logistic against the soft maximum",
+    "soft-odds-rows": "logistic of log-odds against the soft maximum",
     "huber": "exponential, straight where t < 0",
     "scaled": "exponential, gradient scaled to cross-entropy's",
 }

@@ -1,16 +1,21 @@
 """Does the recommended loss diverge? ``python -m experiments.longtail.stability`` prints a table.
 
+``--method soft-odds:alpha=0.5,weight=0.5`` compares candidates of :mod:`experiments.longtail.losses` with adjusted
+cross-entropy, instead of the recommended loss.
+
 Small networks on Gaussian classes with a long tail: 2 to 5,000 classes, batches of 32 to 4,096 rows, SGD with momentum
 at a constant rate of 0.1 and Adam at 1e-3, logits in float32, and for one size of batches in bfloat16 and float16.
 """
 
 import argparse
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from experiments.longtail.losses import make
 from experiments.report_parts import markdown_table
 from mauc.nn import LogitAdjustedLoss, MAUCLoss
 from mauc.nn.functional import mauc_score
@@ -36,7 +41,13 @@ def draw(n_classes: int, n_rows: int, n_features: int = 32) -> tuple[Tensor, Ten
 
 
 def train(
-    loss: nn.Module, data: tuple[Tensor, ...], batch: int, optimizer: str, dtype: str, steps: int, seed: int
+    loss: Callable[[Tensor, Tensor], Tensor],
+    data: tuple[Tensor, ...],
+    batch: int,
+    optimizer: str,
+    dtype: str,
+    steps: int,
+    seed: int,
 ) -> float:
     """Return the test MAUC × 100 after some steps; NaN if a loss or a logit is not finite."""
     X, y, X_test, y_test = data
@@ -64,26 +75,30 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=400, help="steps of each training (default: 400)")
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each setting (default: 3)")
     parser.add_argument("--classes", type=int, nargs="*", default=CLASSES)
+    parser.add_argument("--batches", type=int, nargs="*", default=BATCHES)
+    parser.add_argument("--method", nargs="*", default=(), help="candidates instead of the recommended loss")
     arguments = parser.parse_args()
     rows = []
     for n_classes in arguments.classes:
         data = draw(n_classes, max(20_000, 8 * n_classes))
         counts = torch.bincount(data[1])
-        for batch, optimizer, dtype in product(BATCHES, OPTIMIZERS, DTYPES):
-            if dtype != "float32" and batch != BATCHES[1]:
+        losses = [make(name, counts) for name in arguments.method] or [MAUCLoss(counts)]
+        for batch, optimizer, dtype in product(arguments.batches, OPTIMIZERS, DTYPES):
+            if dtype != "float32" and (batch != BATCHES[1] or arguments.method):
                 continue
             steps = arguments.steps if batch * n_classes < 10_000_000 else arguments.steps // 4
             runs = [
                 [train(loss, data, batch, optimizer, dtype, steps, seed) for seed in range(arguments.seeds)]
-                for loss in (LogitAdjustedLoss(counts), MAUCLoss(counts))
+                for loss in (LogitAdjustedLoss(counts), *losses)
             ]
             means = np.mean(runs, axis=1)
-            settings = [str(n_classes), str(batch), optimizer, dtype, str(steps)]
-            numbers = [*(f"{x:.2f}" for x in means), f"{means[1] - means[0]:+.2f}", f"{np.min(runs[1]):.2f}"]
-            rows.append([*settings, *numbers])
+            numbers = [f"{means[0]:.2f}", *(f"{x:+.2f}" for x in means[1:] - means[0])]
+            if not arguments.method:
+                numbers[1:] = [f"{means[1]:.2f}", numbers[1], f"{np.min(runs[1]):.2f}"]
+            rows.append([str(n_classes), str(batch), optimizer, dtype, str(steps), *numbers])
             print(*rows[-1], flush=True)
-    names = ["classes", "batch", "optimiser", "logits", "steps", "adjusted cross-entropy", "`MAUCLoss`"]
-    print(markdown_table([*names, "difference", "lowest of `MAUCLoss`"], rows))
+    names = ["classes", "batch", "optimiser", "logits", "steps", "adjusted cross-entropy"]
+    print(markdown_table([*names, *(arguments.method or ["`MAUCLoss`", "difference", "lowest of `MAUCLoss`"])], rows))
 
 
 if __name__ == "__main__":
