@@ -20,8 +20,6 @@ from mauc.ensemble.planner import Member
 from mauc.ensemble.workers import LATE, Answer, Task, Workers
 from mauc.model_selection import some_of_each
 
-__all__ = ["Fits", "FoldAverage", "InProcess", "Runner", "TrainingData", "Watch", "fit_all_rows", "fit_folds"]
-
 
 class FoldAverage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Average the scores of models that were fitted on folds.
@@ -121,6 +119,16 @@ class Watch(Protocol):
 
     def ends(self, name: str, score: float, seconds: float) -> None:
         """Note that a member has all its folds, with its multiclass AUC on held-out rows."""
+
+
+class Silent:
+    """Ignores the progress."""
+
+    def begins(self, name: str, step: str) -> None:
+        """Do nothing."""
+
+    def ends(self, name: str, score: float, seconds: float) -> None:
+        """Do nothing."""
 
 
 class InProcess(AbstractContextManager["InProcess"]):

@@ -22,8 +22,6 @@ from mauc.model_selection import folds_of
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import has_alpha
 
-__all__ = ["MAUCClassifierCV"]
-
 DEFAULT_ALPHAS = (1.0, 4.0, 10.0)
 DEFAULT_LOG_LOSSES = (0.1, 1.0, 10.0)
 DEFAULT_L2 = tuple(10.0 ** np.arange(-1, -7, -1.0))
