@@ -16,6 +16,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClas
 from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -27,6 +28,7 @@ from mauc.activations import activate
 from mauc.ensemble import MAUCStackingClassifier
 from mauc.ensemble.bases import class_scores, default_estimators, weight_argument
 from mauc.ensemble.combination import RIDGE, RISK, Combination, OutOfFold, fit_weights, learn_combination
+from mauc.ensemble.perceptron import BalancedPerceptron
 
 
 def blobs(sizes, n_features=4, shift=1.5, seed=0):
@@ -41,7 +43,7 @@ def pair():
 
 def few_trees():
     small = {name: {"n_estimators": 5} for name in ("et", "et_deep", "rf")}
-    small |= {"hgb": {"max_iter": 3}}
+    small |= {"hgb": {"max_iter": 3}, "mlp": {"balancedperceptron__max_epochs": 3}}
     return [(name, model.set_params(**small.get(name, {}))) for name, model in default_estimators()]
 
 
@@ -432,7 +434,7 @@ class ByName(ClassifierMixin, BaseEstimator):
 
 def test_defaults():
     named = default_estimators(3)
-    assert [name for name, _ in named] == ["et", "lr", "hgb", "rf", "mauc", "kernel", "et_deep", "lr_strong"]
+    assert [name for name, _ in named] == ["et", "lr", "hgb", "rf", "mauc", "kernel", "et_deep", "mlp", "lr_strong"]
     assert named[0][1].random_state == named[7][1][-1].random_state == 3
     assert MAUCStackingClassifier().get_params(deep=False) == {
         "calibrate": False,
@@ -487,6 +489,25 @@ def test_a_time_limit_that_cuts_nothing_changes_nothing():
     model = MAUCStackingClassifier(pair(), time_limit=600, n_jobs=2).fit(X, y)
     alone = MAUCStackingClassifier(pair()).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X))
+
+
+def test_a_perceptron_that_balances_the_classes():
+    X, y = blobs((200, 200, 8), shift=2.0)
+    names = np.array(["a", "b", "c"])[y]
+    model = BalancedPerceptron(max_epochs=40).fit(X, names)
+    assert np.mean(model.predict(X)[y == 2] == "c") > 0.8, "the rare class is found"
+    heavy = BalancedPerceptron(max_epochs=10).fit(X, y, np.where(y == 0, 50.0, 1.0))
+    assert (heavy.predict(X) == 0).mean() > (BalancedPerceptron(max_epochs=10).fit(X, y).predict(X) == 0).mean()
+
+
+@pytest.mark.parametrize("sizes", [(40, 40), (40, 40, 40)])
+def test_a_perceptron_predicts_as_scikit_learn_does(sizes):
+    X, y = blobs(sizes)
+    model = BalancedPerceptron(max_epochs=3).fit(X, y)
+    same = MLPClassifier((64, 32), alpha=0.01, learning_rate_init=3e-3, batch_size=64, random_state=0)
+    for _ in range(3):
+        same.partial_fit(X, y, classes=np.unique(y), sample_weight=np.ones(len(y)))
+    np.testing.assert_allclose(model.predict_proba(X), same.predict_proba(X), atol=1e-12)
 
 
 @pytest.mark.slow

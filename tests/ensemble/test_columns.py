@@ -19,7 +19,10 @@ from mauc.ensemble.columns import for_sparse
 from mauc.ensemble.combination import OutOfFold
 from mauc.model_selection import group_folds
 
-FEW = {name: {"n_estimators": 5} for name in ("et", "et_deep", "rf")} | {"hgb": {"max_iter": 3}}
+FEW = {name: {"n_estimators": 5} for name in ("et", "et_deep", "rf")} | {
+    "hgb": {"max_iter": 3},
+    "mlp": {"balancedperceptron__max_epochs": 5},
+}
 
 
 @pytest.fixture
@@ -222,6 +225,7 @@ def test_a_sparse_matrix_is_another_layout_of_the_same_numbers(small_models):
         "lr_strong": 1e-3,
         "mauc": 1e-2,
         "kernel": 1e-8,
+        "mlp": 1e-9,
         "hgb": 1e-9,
     }.items():
         one = dense.named_estimators_[name].predict_proba(X)
@@ -239,8 +243,9 @@ def test_many_sparse_columns_become_components_for_a_model_that_needs_dense_ones
     np.testing.assert_allclose(many.transform(X) @ many.transform(X).T, (X @ X.T).toarray(), atol=1e-10)
     X.data[3] = np.nan
     assert np.isfinite(many.fit_transform(X)).all()
-    few = for_sparse(models["hgb"], 200)
+    few = for_sparse(models["mlp"], 200)
     np.testing.assert_array_equal(few[0].fit_transform(X), X.toarray())
+    assert few[-1].named_steps["standardscaler"].with_mean, "dense columns are centred"
     assert list(for_sparse(models["et"], 201).named_steps) == ["simpleimputer", "extratreesclassifier"]
 
 

@@ -50,6 +50,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "mauc.ensemble.combination.Combination",
             "mauc.ensemble.fitting.FoldAverage",
             "mauc.ensemble.odds.ProportionalOdds",
+            "mauc.ensemble.perceptron.BalancedPerceptron",
             "mauc.ensemble.tree_columns.TreeColumns",
             "mauc.linear.classifier.MAUCClassifier",
             "mauc.linear.search.MAUCClassifierCV",

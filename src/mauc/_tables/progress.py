@@ -11,6 +11,7 @@ NAMES = {
     "mauc": "linear MAUC model",
     "kernel": "kernel MAUC model",
     "et_deep": "deep extra trees",
+    "mlp": "perceptron",
     "lr_strong": "logistic regression with a strong penalty",
     "odds": "proportional odds",
     "odds_kernel": "proportional odds on a kernel",

@@ -19,6 +19,7 @@ from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 from mauc.activations import activate
 from mauc.ensemble.odds import ProportionalOdds
+from mauc.ensemble.perceptron import BalancedPerceptron
 from mauc.linear import MAUCClassifier
 
 
@@ -94,7 +95,7 @@ class BoostedTrees(HistGradientBoostingClassifier):  # type: ignore[misc]
 
 
 def default_estimators(random_state: int | None = 0, n_trees: int = 300) -> list[tuple[str, Any]]:
-    """Return eight classifiers that make different mistakes. Each balances the classes and takes missing values.
+    """Return nine classifiers that make different mistakes. Each balances the classes and takes missing values.
 
     A stack uses them on tables of up to 3,500 rows; :func:`mauc.ensemble.planner.plan_members` adapts them to larger
     tables. The first two, a forest and a linear model, already make a good combination.
@@ -109,7 +110,7 @@ def default_estimators(random_state: int | None = 0, n_trees: int = 300) -> list
     --------
     >>> from mauc.ensemble import default_estimators
     >>> [name for name, _ in default_estimators()]
-    ['et', 'lr', 'hgb', 'rf', 'mauc', 'kernel', 'et_deep', 'lr_strong']
+    ['et', 'lr', 'hgb', 'rf', 'mauc', 'kernel', 'et_deep', 'mlp', 'lr_strong']
     """
     balanced: dict[str, Any] = {"class_weight": "balanced", "random_state": random_state}
     return [
@@ -131,6 +132,7 @@ def default_estimators(random_state: int | None = 0, n_trees: int = 300) -> list
         ("mauc", on_columns(_mauc(1e-3))),
         ("kernel", on_columns(KernelColumns(random_state=random_state), _mauc(1e-4))),
         ("et_deep", ExtraTreesClassifier(n_trees, **balanced)),
+        ("mlp", on_columns(BalancedPerceptron(random_state=random_state))),
         ("lr_strong", on_columns(LogisticRegression(C=0.01, max_iter=2000, **balanced))),
     ]
 

@@ -44,8 +44,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     Parameters
     ----------
     estimators : list of (name, classifier), optional
-        Default: :func:`mauc.ensemble.default_estimators`, eight linear models, forests and boosting that balance
-        the classes. On larger tables some get fewer trees or rows, or are left out
+        Default: :func:`mauc.ensemble.default_estimators`, nine linear models, forests, boosting and a perceptron that
+        balance the classes. On larger tables some get fewer trees or rows, or are left out
         (:mod:`mauc.ensemble.planner`). They take tables with texts, dates, categories and missing values, and sparse
         matrices. As in scikit-learn's stacking, models are fitted on codes 0 to C-1 of the classes, which a
         ``class_weight`` by class must use, and ``"drop"`` instead of a model leaves it out.
@@ -117,8 +117,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     ones are predicted more often with it. ``score`` is the multiclass AUC of the ranking scores, calibrated or not.
     Sample weights reach every model; a model whose ``fit`` does not take them is refused.
 
-    For a sparse X, boosting, which needs dense columns, gets up to 200 columns unchanged, and of more their 100 leading
-    components.
+    For a sparse X, boosting and the perceptron, which need dense columns, get up to 200 columns unchanged, and of more
+    their 100 leading components.
 
     Examples
     --------

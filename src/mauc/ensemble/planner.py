@@ -88,7 +88,7 @@ def plan_members(
     >>> for rows in (500, 10_000, 100_000):
     ...     plan = plan_members(Size(rows, 20, 5))
     ...     print(plan.n_folds, *(f"{each.name}:{each.rows}" for each in plan.members))
-    5 et:500 lr:500 hgb:500 rf:500 mauc:500 kernel:500 et_deep:500 lr_strong:500
+    5 et:500 lr:500 hgb:500 rf:500 mauc:500 kernel:500 et_deep:500 mlp:500 lr_strong:500
     3 rf:10000 hgb:10000 lr:10000 rf_deep:10000 hgb_deep:10000 et:10000 kernel:10000 mauc:10000
     1 rf:100000 hgb:100000 lr:100000 rf_deep:50000 et:100000 kernel:5000 mauc:20000
     """
@@ -122,8 +122,8 @@ class _Planner:
     def names(self) -> list[str]:
         """The members in training order: quick ones first for few rows, forests and boosting first for many."""
         if self.few_rows:
-            return ["et", "lr", *self.odds, "hgb", "rf", "mauc", "kernel", "et_deep", "lr_strong"]
-        return ["rf", "hgb", "lr", "rf_deep", "hgb_deep", "et", *self.odds, "kernel", "mauc"]
+            return ["et", "lr", *self.odds, "hgb", "rf", "mauc", "kernel", "et_deep", "mlp", "lr_strong"]
+        return ["rf", "hgb", "lr", "rf_deep", "hgb_deep", "et", *self.odds, "kernel", "mauc", "mlp"]
 
     def plan(self) -> StackPlan:
         n_folds = self.n_folds()
@@ -259,4 +259,5 @@ def work_of(name: str, size: Size, model: Any) -> float:
         "kernel": 0.05 + 2.2e-5 * n * c,
         "odds": 0.02 + 1.0e-7 * n * d,
         "odds_kernel": 0.05 + 6.0e-6 * n,
+        "mlp": 0.05 + 9e-4 * n,
     }[name]
