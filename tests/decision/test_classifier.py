@@ -1,11 +1,13 @@
 """Decisions by the scores of any classifier."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, f1_score, fbeta_score
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -88,9 +90,9 @@ def test_decisions_come_near_those_of_the_true_posterior(costs, scale):
     np.testing.assert_array_equal(model.predict_proba(X[:5]), scores(X[:5]))
 
 
-@pytest.mark.parametrize("inner", [LinearSVC(), KNeighborsClassifier(7)], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("inner", [LinearSVC(), GaussianNB(), KNeighborsClassifier(7)], ids=lambda m: type(m).__name__)
 def test_better_balanced_than_the_highest_score(data, inner):
-    """Of decision values, and of probabilities that are often 0."""
+    """Of decision values, of probabilities that are too sure, and of probabilities that are often 0."""
     X, y = data.sample([400] * 4)
     model = MAUCDecision(make_pipeline(StandardScaler(), inner)).fit(data.X, data.y)
     plain = make_pipeline(StandardScaler(), inner).fit(data.X, data.y)
@@ -137,6 +139,28 @@ def test_weights(data):
     assert twos[3] > twos[4] + 0.2
 
 
+def test_a_metric_is_maximised(data):
+    some = slice(None, 300)
+    scoring = partial(fbeta_score, beta=2, average="macro")
+    model = prefit(data.posterior, scoring=scoring).fit(data.X[some], data.y[some])
+    taken = model.predict(data.X[some])
+    assert model.best_score_ == pytest.approx(scoring(data.y[some], taken))
+    assert model.best_score_ > scoring(data.y[some], data.posterior(data.X[some]).argmax(axis=1)) + 0.03
+
+
+@pytest.mark.slow
+def test_a_scorer_by_its_name(data):
+    """As the function, with weights too."""
+    X, y = data.X[:120], data.y[:120]
+    for own in (None, np.linspace(1.0, 2.0, 120)):
+        named, given = (
+            prefit(data.posterior, scoring=scoring).fit(X, y, own)
+            for scoring in ("f1_macro", partial(f1_score, average="macro"))
+        )
+        assert named.best_score_ == given.best_score_
+        assert (named.offsets_ == given.offsets_).all()
+
+
 def test_a_class_of_one_row_and_text_labels(data):
     names = np.array(["a", "b", "c", "d", "lonely"])
     X, y = np.vstack([data.X, data.X[:1]]), names[np.append(data.y, 4)]
@@ -153,6 +177,13 @@ def test_a_class_of_one_row_and_text_labels(data):
         ({"costs": np.eye(3)}, r"costs must be a \(4, 4\) matrix of finite numbers, got shape \(3, 3\): pass \[i, j\]"),
         ({"costs": np.full((4, 4), np.nan)}, r"costs must be .*, got nan at \(0, 0\)"),
         ({"costs": np.ones((4, 4))}, "costs must differ between decisions, got rows of equal numbers"),
+        ({"costs": DISTANCES, "scoring": fbeta_score}, "scoring must be None if costs are given"),
+        ({"scoring": 3}, r"scoring must be a function of \(y_true, y_pred\) or the name of a scorer, got 3"),
+        ({"scoring": "f1_macor"}, "scoring must be the name of a scorer, got 'f1_macor': sklearn.metrics.get_scorer"),
+        (
+            {"scoring": "roc_auc_ovo"},
+            "scoring must be a metric of predicted classes, got 'roc_auc_ovo', which needs scores",
+        ),
         ({"shrinkage": -1}, "shrinkage must be a finite number of at least 0, got -1"),
     ],
 )
@@ -168,6 +199,8 @@ def test_errors_of_folds_and_fitted_models(data):
         prefit(data.posterior).fit(data.X, np.where(data.y == 3, 9, data.y))
     with pytest.raises(NotFittedError):
         MAUCDecision(LogisticRegression(), cv="prefit").fit(data.X, data.y)
+    with pytest.raises(ValueError, match="sample_weight needs a scoring that takes it"):
+        prefit(data.posterior, scoring=lambda y, p: 0.0).fit(data.X, data.y, np.linspace(1, 2, len(data.y)))
 
 
 def test_stored_and_loaded(data):

@@ -58,6 +58,16 @@ def test_the_end_is_one_that_no_class_alone_betters():
             assert least <= brute_force(problem, shifts, k) + 1e-12
 
 
+def test_a_metric_is_asked_in_place_of_the_costs():
+    problem = draw(0, n_samples=20)
+    right = DecisionProblem(problem.posterior, problem.codes, np.full(20, 0.05), 1 - np.eye(3), problem.penalty)
+    asked = replace(right, metric=lambda taken: float(np.mean(taken == right.codes)))
+    by_costs, cost = least_loss(right, np.zeros(3))
+    by_metric, score = least_loss(asked, np.zeros(3))
+    assert -score == pytest.approx(1.0 - cost)
+    np.testing.assert_array_equal(right.decisions(by_costs), right.decisions(by_metric))
+
+
 def test_the_penalty_holds_the_shifts_together():
     problem = draw(3, n_samples=60, n_classes=4)
     for strength in (1e-3, 1e-2, 1e3):

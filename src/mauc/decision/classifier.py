@@ -16,6 +16,7 @@ from mauc._estimators import WrappingClassifier, encode_classes, scores_by_class
 from mauc._typing import Floats, Ints
 from mauc._validation import check_not_negative, check_numbers, check_sample_weight, invalid, scores_of
 from mauc.decision.posterior import fit_posterior, log_scores, lowest_probability, posterior_of
+from mauc.decision.scoring import metric_of, takes_weights
 from mauc.decision.sweep import DecisionProblem, cheapest, least_loss
 from mauc.ensemble.bases import fit_base, weight_argument
 from mauc.model_selection import folds_of
@@ -52,6 +53,10 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
     costs : (C, C) array, optional
         ``[i, j]`` is the cost of deciding for class j if class i is true, classes in sorted order; gains are negative
         costs. Default: maximise balanced accuracy, that is, a mistake costs one over the frequency of its class.
+    scoring : function or str, optional
+        Metric to maximise instead of costs: a function of ``(y_true, y_pred)`` as in ``sklearn.metrics``, or the name
+        of a scikit-learn scorer of predicted classes, such as ``"f1_macro"``. It is evaluated at most 64 times per
+        sweep.
     cv : int, splitter, list of folds or "prefit", default=5
         Folds that give the held-out scores; a number gives :class:`~mauc.model_selection.RareClassKFold`. ``"prefit"``:
         the estimator is fitted already, and ``fit`` is given samples that it was not trained on.
@@ -70,8 +75,8 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
     costs_ : (C, C) array
         Costs; the smallest of each row is 0, the largest of all 1.
     best_score_ : float
-        Balanced accuracy, or negative mean cost, on the held-out samples. It is optimistic, because the shifts were
-        chosen on them.
+        Balanced accuracy, negative mean cost, or the metric, on the held-out samples. It is optimistic, because
+        the shifts were chosen on them.
 
     Notes
     -----
@@ -104,11 +109,13 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
         estimator: Any = None,
         *,
         costs: ArrayLike | None = None,
+        scoring: Callable[..., float] | str | None = None,
         cv: Any = 5,
         shrinkage: float = 3.0,
     ) -> None:
         self.estimator = estimator
         self.costs = costs
+        self.scoring = scoring
         self.cv = cv
         self.shrinkage = shrinkage
 
@@ -123,6 +130,8 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
             Weights for the classifier, whose ``fit`` must take them, and for the decisions.
         """
         shrinkage = check_not_negative("shrinkage", self.shrinkage)
+        if self.costs is not None and self.scoring is not None:
+            raise invalid("scoring", "must be None if costs are given", repr(self.scoring), "pass one of the two")
         classes, codes = encode_classes(y)
         X, codes = indexable(X, codes)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
@@ -176,8 +185,12 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
         n_classes = len(priors)
         # A mistake on a class without samples costs nothing.
         balancing = np.divide(1.0, priors, out=np.zeros(n_classes), where=priors > 0)
-        balanced = (1.0 - np.eye(n_classes)) * balancing[:, None] / balancing.max()
-        self.costs_ = balanced if self.costs is None else _check_costs(self.costs, n_classes)
+        wrong = 1.0 - np.eye(n_classes)
+        if self.costs is not None:
+            self.costs_ = worth = _check_costs(self.costs, n_classes)
+        else:
+            worth = wrong * balancing[:, None] / balancing.max()
+            self.costs_ = worth if self.scoring is None else wrong
         has_proba = hasattr(self.estimator_, "predict_proba")
         self._lowest = lowest_probability(scores) if has_proba else None
         logs = log_scores(scores, self._lowest)
@@ -185,15 +198,36 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
         centres = [np.zeros(n_classes), np.log(priors, out=np.zeros(n_classes), where=priors > 0)]
         expected = 1.0 if has_proba else 1.0 / (float(logs.std()) or 1.0)
         self.scale_, offsets = fit_posterior(logs, codes, weight, expected, centres)
-        share = weight / weight.sum()
-        penalty = shrinkage * _penalty(codes, share, self.costs_)
-        problem = DecisionProblem(posterior_of(logs, self.scale_, offsets), codes, share, self.costs_, penalty)
-        starts = [np.zeros(n_classes), *(centre - offsets for centre in centres)]
+        problem = DecisionProblem(
+            posterior_of(logs, self.scale_, offsets),
+            codes,
+            weight / weight.sum(),
+            self.costs_,
+            shrinkage * _penalty(codes, weight / weight.sum(), worth),
+            self._metric(codes, weight),
+        )
+        starts = [np.zeros(n_classes)]
+        if problem.metric is None:  # sweeps of a metric are slow
+            starts += [centre - offsets for centre in centres]
         shifts, _ = min((least_loss(problem, start) for start in starts), key=lambda found: found[1])
         self.offsets_ = offsets + shifts - (offsets + shifts).mean()
         self.best_score_ = self._value(codes, problem.decisions(shifts), weight)
 
+    def _metric(self, codes: Ints, weight: Floats) -> Callable[[Ints], float] | None:
+        """Return the metric to maximise as a function of the decisions alone."""
+        if self.scoring is None:
+            return None
+        score, true, options = metric_of(self.scoring, self.classes_), self.classes_[codes], {}
+        if (weight != 1.0).any():
+            if not takes_weights(score):
+                advice = "pass no weights, or a function that takes them"
+                raise invalid("sample_weight", "needs a scoring that takes it", repr(score), advice)
+            options["sample_weight"] = weight
+        return lambda taken: float(score(true, self.classes_[taken], **options))
+
     def _value(self, codes: Ints, taken: Ints, weight: Floats) -> float:
+        if (metric := self._metric(codes, weight)) is not None:
+            return metric(taken)
         if self.costs is not None:
             return -float(np.average(np.asarray(self.costs, dtype=np.float64)[codes, taken], weights=weight))
         size = np.bincount(codes, weight)
@@ -239,9 +273,9 @@ def _check_costs(costs: ArrayLike, n_classes: int) -> Floats:
     return above / above.max()
 
 
-def _penalty(codes: Ints, share: Floats, costs: Floats) -> Floats:
+def _penalty(codes: Ints, share: Floats, worth: Floats) -> Floats:
     """Return ``(C, C)`` with ``(r_i + r_j) / (C − 1)`` off the diagonal: the cost of one row of each class."""
-    n_classes = len(costs)
+    n_classes = len(worth)
     total, squares = (np.bincount(codes, share**power, n_classes) for power in (1, 2))
-    row = np.divide(squares, total, out=np.zeros(n_classes), where=total > 0) * costs.sum(axis=1) / (n_classes - 1)
+    row = np.divide(squares, total, out=np.zeros(n_classes), where=total > 0) * worth.sum(axis=1) / (n_classes - 1)
     return (row[:, None] + row) / (n_classes - 1) * (1.0 - np.eye(n_classes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,14 +33,17 @@ class DecisionProblem:
     """``(C, C)``: ``[i, j]`` is the cost >= 0 of deciding for class j if class i is true."""
     penalty: Floats
     """``(C, C)`` symmetric ``κ_ij >= 0`` with a diagonal of 0."""
+    metric: Callable[[Ints], float] | None = None
+    """Function of ``(N,)`` decisions to maximise; None: minimise the cost."""
 
     def decisions(self, shifts: Floats) -> Ints:
         r"""Return :math:`d_n = \arg\min_j \sum_i e^{\delta_i} q_{ni} c_{ij}`."""
         return cheapest(self.posterior * np.exp(shifts), self.costs)
 
     def loss(self, shifts: Floats) -> float:
-        r"""Return :math:`\sum_n w_n c_{y_n d_n}`."""
-        return float(self.weight @ self.costs[self.codes, self.decisions(shifts)])
+        r"""Return :math:`\sum_n w_n c_{y_n d_n}`, or the negative metric."""
+        taken = self.decisions(shifts)
+        return -self.metric(taken) if self.metric else float(self.weight @ self.costs[self.codes, taken])
 
     def objective(self, shifts: Floats) -> float:
         r"""Return the loss plus :math:`\sum_{i < j} \kappa_{ij} (\delta_i - \delta_j)^2`."""
@@ -68,12 +72,13 @@ def _with_shift(shifts: Floats, k: int, shift: float) -> Floats:
     return np.where(np.arange(len(shifts)) == k, shift, shifts)
 
 
-def _sweep(problem: DecisionProblem, shifts: Floats, k: int) -> float:
+def _sweep(problem: DecisionProblem, shifts: Floats, k: int, max_tried: int = 64) -> float:
     """Return the shift of class k of least objective, the others fixed.
 
     As the weight of class k grows, a row changes its decision where the expected costs of two decisions, which are
     lines in that weight, meet. Between two changes the cost is constant. In each interval one shift is tried: that of
-    the least penalty if it lies inside, else the middle.
+    the least penalty if it lies inside, else the middle. A metric is no sum over rows: it is evaluated in at most
+    ``max_tried`` intervals.
     """
     others = problem.posterior * np.exp(shifts)
     others[:, k] = 0.0
@@ -84,9 +89,15 @@ def _sweep(problem: DecisionProblem, shifts: Floats, k: int) -> float:
     pull = float(problem.penalty[k].sum())
     centre = float(problem.penalty[k] @ shifts / pull) if pull > 0 else float(shifts[k])
     points = _points(edges[last], centre)
-    true = problem.codes[changes.rows]
-    change = problem.weight[changes.rows] * (problem.costs[true, changes.after] - problem.costs[true, changes.before])
-    loss = np.append(0.0, np.cumsum(change[order])[last])
+    if problem.metric is None:
+        true = problem.codes[changes.rows]
+        change = problem.weight[changes.rows] * (
+            problem.costs[true, changes.after] - problem.costs[true, changes.before]
+        )
+        loss = np.append(0.0, np.cumsum(change[order])[last])
+    else:
+        points = points[np.unique(np.linspace(0, len(points) - 1, max_tried).round().astype(np.int64))]
+        loss = np.array([problem.loss(_with_shift(shifts, k, point)) for point in points])
     value = loss + pull * (points - centre) ** 2
     best = np.flatnonzero(value <= value.min() + ROUNDING)
     return float(points[best[np.abs(points[best] - centre).argmin()]])
