@@ -122,7 +122,7 @@ def sigmoid_derivative(t):
     return -0.25 / np.cosh(0.5 * np.clip(t, -700.0, 700.0)) ** 2
 
 
-SIGMOID = CustomSurrogate(sigmoid_loss, sigmoid_derivative, smooth=True, decreasing=True, max_curvature=0.1)
+SIGMOID = CustomSurrogate(sigmoid_loss, sigmoid_derivative, smooth=True, decreasing=True)
 # The kink is not declared: no polynomial can follow it, so this one must fall back to blocks, and stay exact.
 UNDECLARED = CustomSurrogate(Bent().loss, Bent().derivative, convex=True, decreasing=True)
 

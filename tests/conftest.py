@@ -55,7 +55,7 @@ def small_stack(monkeypatch):
     pytest.importorskip("typer", reason="needs the extra mauc[cli]")
     pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
-    def planned(size, effort="normal", seed=0, order=None, layout=None):
+    def planned(size, effort="normal", seed=0, order=None, tree_columns=None):
         models = default_estimators(seed, 3)[:2]
         return StackPlan(tuple(Member(name, model, size.rows) for name, model in models), 3)
 

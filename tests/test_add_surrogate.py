@@ -17,7 +17,7 @@ from mauc.surrogates import SURROGATES, Piece, Surrogate
 
 @dataclass(frozen=True)
 class Hyperbola(Surrogate):
-    """``√((α − t)² + 1) + α − t``: smooth, convex, falling, with ``ℓ″ <= 1``. Thrown away after the test."""
+    """``√((α − t)² + 1) + α − t``: smooth, convex, falling. Thrown away after the test."""
 
     name: ClassVar[str] = "hyperbola"
     alpha: float = 1.0
@@ -31,9 +31,6 @@ class Hyperbola(Surrogate):
     @property
     def pieces(self):
         return (Piece(-np.inf, np.inf, None),)
-
-    def curvature(self, radius):
-        return 1.0
 
 
 @pytest.fixture(autouse=True)

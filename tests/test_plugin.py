@@ -18,11 +18,9 @@ from experiments.datasets import load_simulated
 from mauc import MAUCPluginClassifier, mauc_score, mauc_scorer
 from mauc.plugin import balanced_posterior
 
-posteriors = pytest.mark.parametrize("seed", range(2))
 
-
-def draw_posterior(seed, n_samples=200, n_classes=4):
-    rng = np.random.default_rng(seed)
+def draw_posterior(n_samples=200, n_classes=4):
+    rng = np.random.default_rng(0)
     return rng.dirichlet(np.full(n_classes, 0.3), n_samples), rng.dirichlet(np.ones(n_classes))
 
 
@@ -46,17 +44,8 @@ def blobs(sizes, n_features=4, shift=1.5, seed=0):
     return rng.normal(size=(len(y), n_features)) + shift * np.eye(len(sizes), n_features)[y], y
 
 
-@posteriors
-def test_rows_sum_to_one(seed):
-    posterior, priors = draw_posterior(seed)
-    balanced = balanced_posterior(posterior, priors)
-    np.testing.assert_allclose(balanced.sum(axis=1), 1.0, rtol=1e-14)
-    assert (balanced >= 0).all()
-
-
-@posteriors
-def test_an_increasing_map_of_the_optimal_score(seed):
-    posterior, priors = draw_posterior(seed)
+def test_an_increasing_map_of_the_optimal_score():
+    posterior, priors = draw_posterior()
     s = posterior / priors
     optimal = s / (s.sum(axis=1, keepdims=True) - s)
     balanced = balanced_posterior(posterior, priors)
@@ -66,10 +55,10 @@ def test_an_increasing_map_of_the_optimal_score(seed):
     np.testing.assert_allclose(balanced / (1.0 - balanced), optimal, rtol=1e-6, atol=1e-12)
 
 
-@posteriors
-def test_identities_of_the_balanced_posterior(seed):
-    posterior, priors = draw_posterior(seed)
+def test_identities_of_the_balanced_posterior():
+    posterior, priors = draw_posterior()
     balanced = balanced_posterior(posterior, priors)
+    np.testing.assert_allclose(balanced.sum(axis=1), 1.0, rtol=1e-14)
     np.testing.assert_allclose(balanced_posterior(posterior, np.full(4, 0.25)), posterior, rtol=1e-12)
     np.testing.assert_allclose(balanced_posterior(7.0 * posterior, priors), balanced, rtol=1e-12)
     np.testing.assert_allclose(balanced_posterior(posterior, 7.0 * priors), balanced, rtol=1e-12)
@@ -83,15 +72,7 @@ def test_rows_of_zeros_are_even_and_certainty_stays():
     np.testing.assert_array_equal(balanced_posterior(rows, priors), [[1 / 3, 1 / 3, 1 / 3], [0, 1, 0]])
 
 
-def test_integers_and_float32():
-    out = balanced_posterior(np.array([[1, 0]]), np.array([0.9, 0.1]))
-    assert out.dtype == np.float64
-    out = balanced_posterior(np.array([[0.5, 0.5]], dtype=np.float32), np.array([0.9, 0.1]))
-    np.testing.assert_allclose(out, [[0.1, 0.9]])
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 6])
-@pytest.mark.parametrize("imbalance", [1, 30])
+@pytest.mark.parametrize(("n_classes", "imbalance"), [(2, 30), (3, 1), (6, 30)])
 def test_the_true_posterior_reaches_the_bayes_mauc(n_classes, imbalance):
     data = load_simulated(n_samples=900, n_classes=n_classes, imbalance=imbalance, n_features=6, separation=1.5)
     model = MAUCPluginClassifier(Oracle(data.posterior)).fit(data.X, data.y)
@@ -128,24 +109,20 @@ def test_it_lifts_a_forest_on_imbalanced_data():
     assert np.mean(gains) > 0.01
 
 
-@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic", "temperature"])
 @pytest.mark.parametrize("sizes", [(60, 30, 2, 1), (40, 1, 1)])
-def test_calibration_takes_classes_of_any_size(sizes, calibration):
+def test_calibration_takes_classes_of_any_size(sizes):
     X, y = blobs(sizes)
-    model = MAUCPluginClassifier(GaussianNB(var_smoothing=1e-2), cv=5, calibration=calibration).fit(X, y)
+    model = MAUCPluginClassifier(GaussianNB(var_smoothing=1e-2), cv=5).fit(X, y)
     scores = model.predict_proba(X)
     assert scores.shape == (len(y), len(sizes))
     np.testing.assert_allclose(scores.sum(axis=1), 1.0)
     np.testing.assert_allclose(model.priors_, np.array(sizes) / sum(sizes))
-    # One positive held out at a time can turn a sigmoid or a staircase round; a temperature cannot.
-    assert (0.5 if calibration == "temperature" else 0.0) < model.score(X, y) <= 1.0
+    assert 0.5 < model.score(X, y) <= 1.0
 
 
 def test_calibration_on_the_folds_of_a_splitter():
     X, y = blobs((60, 40, 30))
-    by_number, by_splitter = (
-        MAUCPluginClassifier(cv=cv, calibration="sigmoid").fit(X, y) for cv in (3, StratifiedKFold(3))
-    )
+    by_number, by_splitter = (MAUCPluginClassifier(cv=cv).fit(X, y) for cv in (3, StratifiedKFold(3)))
     for model in (by_number, by_splitter):
         assert model.score(X, y) > 0.85
     assert not np.array_equal(by_number.predict_proba(X), MAUCPluginClassifier().fit(X, y).predict_proba(X))
@@ -167,11 +144,10 @@ def test_fitted_attributes():
     assert np.isfinite(model.score(X[here], names[here]))
 
 
-@pytest.mark.parametrize("cv", [None, 3])
-def test_sparse(cv):
+def test_sparse():
     X, y = blobs((40, 20, 10))
     X[np.abs(X) < 0.5] = 0.0
-    dense, csr = (MAUCPluginClassifier(cv=cv).fit(layout, y) for layout in (X, sparse.csr_array(X)))
+    dense, csr = (MAUCPluginClassifier(cv=3).fit(layout, y) for layout in (X, sparse.csr_array(X)))
     np.testing.assert_allclose(csr.predict_proba(sparse.csr_array(X)), dense.predict_proba(X), atol=1e-4)
 
 
@@ -197,12 +173,11 @@ def test_weights_count_in_the_priors_and_in_the_fit(cv):
         MAUCPluginClassifier().fit(X, y, -weight)
 
 
-@pytest.mark.parametrize("cv", [None, 3])
-def test_weights_that_the_classifier_cannot_take(cv):
+def test_weights_that_the_classifier_cannot_take():
     """Its posterior is that of the unweighted data: dividing by weighted priors would be wrong, so it is refused."""
     X, y = blobs((40, 20, 10))
     with pytest.raises(ValueError, match=r"sample_weight .*KNeighborsClassifier"):
-        MAUCPluginClassifier(KNeighborsClassifier(15), cv=cv).fit(X, y, np.array([1.0, 5.0, 20.0])[y])
+        MAUCPluginClassifier(KNeighborsClassifier(15)).fit(X, y, np.array([1.0, 5.0, 20.0])[y])
 
 
 def test_weights_are_routed():
@@ -219,10 +194,6 @@ def test_bad_input():
     message = r"estimator must have predict_proba, got LinearSVC: pass a probabilistic classifier, or wrap it in Cal"
     with pytest.raises(ValueError, match=message):
         MAUCPluginClassifier(LinearSVC()).fit(X, y)
-    with pytest.raises(
-        ValueError, match=r"calibration must be one of 'sigmoid', 'isotonic', 'temperature', got 'beta'"
-    ):
-        MAUCPluginClassifier(calibration="beta").fit(X, y)
     with pytest.raises(ValueError, match="n_splits must be a whole number of at least 2, got 1"):
         MAUCPluginClassifier(cv=1).fit(X, y)
     with pytest.raises(ValueError, match="y must hold two classes or more"):

@@ -77,25 +77,6 @@ def test_facts_are_true(case):
 
 
 @each_kind
-@pytest.mark.parametrize("radius", [0.25, 1.0, 3.0])
-def test_curvature_is_a_bound_and_a_close_one(case, radius):
-    surrogate, h = case.build(), 1e-6
-    beside = [-radius + 2.0 * h, 0.0, *(kink + side for kink in case.kinks for side in (-2.0 * h, 2.0 * h))]
-    t = np.append(away_from_kinks(case, 1e-5), beside)
-    t = t[np.abs(t) < radius - h]
-    second = (surrogate.derivative(t + h) - surrogate.derivative(t - h)) / (2.0 * h)
-    size = np.abs(surrogate.derivative(t))
-    rounding = 1e-6 * (1.0 + size.max() + np.abs(second).max())
-    bound, per_slope = surrogate.curvature(radius), surrogate.curvature_per_slope
-    assert bound >= max(0.0, second.max()) - rounding
-    assert per_slope == INF or np.all(second <= per_slope * size + rounding)
-    if isinstance(case.surrogate, str):
-        kinked = not surrogate.smooth or case.options.get("q", 2.0) < 2.0
-        assert np.isfinite(bound) != kinked
-        assert kinked or bound <= 1.01 * max(0.0, second.max()) + rounding
-
-
-@each_kind
 def test_the_closed_form_is_the_loss(case):
     surrogate = case.build()
     form = surrogate.closed_form

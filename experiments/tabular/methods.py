@@ -174,7 +174,7 @@ class _StoppedLightGBM:
         params: dict[str, Any] = {
             "objective": objective if self.ours else "multiclass",
             "num_class": len(counts),
-            # 0.1 is usual for the log-loss; our objective uses bounds of the curvature, and takes longer steps.
+            # 0.1 is usual for the log-loss; our objective returns larger curvatures, and takes longer steps.
             "learning_rate": 0.3 if self.ours else 0.1,
             "num_leaves": 7,
             "min_data_in_leaf": self.min_samples,

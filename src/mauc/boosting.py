@@ -1,55 +1,44 @@
 r"""Multiclass AUC as a metric and as an objective of LightGBM and XGBoost. Neither library is imported here.
 
-The objective returns gradient and curvature of ``R(activation(Z))`` for raw scores Z, multiplied by
+The objective returns gradient and curvature of ``R(softmax(Z))`` for raw scores Z, multiplied by
 
-.. math:: \frac{U (C - 1)}{C \, |\ell'(0)|} \quad \text{(raw columns)}, \qquad
-    \frac{U (C - 1)}{|\ell'(0)|} \quad \text{(softmax)}
+.. math:: \frac{U (C - 1)}{|\ell'(0)|}
 
 with the summed weight U. At Z = 0 the gradient is that of the multiclass log-loss with balanced class weights, so that
-learning rate, ``min_child_weight`` and ``lambda`` have their usual meaning. For the same reason ``R + λ · log-loss`` is
-divided by 1 + λ.
+learning rate, ``min_child_weight`` and ``lambda`` have their usual meaning.
 
-Boosting libraries take one second derivative for each score. With the diagonal of the Hessian H a step would overshoot,
-because the scores of a pair move together. Here D is diagonal and ``D − H`` is positive semidefinite, so that a Newton
-step with D decreases the risk if the Hessian changes little along it.
+Boosting libraries divide by one second derivative for each score. With f = softmax(Z) and the gradient g of a row, the
+curvature of the softmax adds to the Hessian of the row
 
-1. **Scores.** A pair adds :math:`w \ell''(t) (a_m - a_n)^2 \le 2 w \ell''(t) (a_m^2 + a_n^2)` along a direction a.
-   With :math:`h_{nc} \ge \sum w \ell''` over the pairs of a score, ``2 h`` is above the Hessian. For the exponential
-   :math:`\ell'' = -\alpha \ell'`, and the gradients of all pairs of a score have one sign: :math:`h = \alpha |G|`.
-   For others ``h`` is a bound of :math:`\ell''` times the weight of the pairs, or, if smaller, κ times the gradient if
-   :math:`\ell'' \le -\kappa \ell'`.
-2. **Softmax.** With :math:`J = \operatorname{diag}(f) - f f^\top` and the gradient :math:`g = J G`, the Hessian of a
-   row is below :math:`J \operatorname{diag}(2 h) J + M`, where :math:`M_{ij} = \delta_{ij} g_i - f_j g_i - f_i g_j`.
-   The sums of the absolute values of their rows bound both, as XGBoost's ``2 p (1 − p)`` does for the log-loss.
+.. math:: M_{ij} = \delta_{ij} g_i - f_j g_i - f_i g_j.
 
-Everything costs O(N·C).
+The curvature returned is twice the sum of the absolute values of each row of M. It is at least :math:`|g|`, so no step
+is longer than the learning rate, and it needs no second derivative of the surrogate. Against a bound of the whole
+Hessian it has −0.2 to +0.1 points of test MAUC × 100 (standard error 0.2) on ecoli, segment-imb and yeast, where it was
+chosen among eleven forms, and −0.2 to +0.7 (standard error 0.3) on svmguide2 and dermatology, which took no part.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mauc._kernels.tiles import Classes, Problem, column_range
 from mauc._typing import Floats, Pairs
-from mauc._validation import check_choice, check_codes, check_pairs, check_sample_weight, check_scores, invalid
+from mauc._validation import check_codes, check_pairs, check_sample_weight, check_scores, invalid
 from mauc.activations import activate, pull_back
-from mauc.log_loss import check_log_loss, log_term
 from mauc.metrics import mauc_score
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
-from mauc.surrogates import Surrogate, get_surrogate
+from mauc.surrogates import get_surrogate
 
 __all__ = ["lightgbm_metric", "lightgbm_objective", "xgboost_metric", "xgboost_objective"]
 
-BoostingActivation = Literal["softmax", "identity"]
-
 
 class _Metric:
-    def __init__(self, activation: BoostingActivation = "identity", pairs: Pairs = "ovo") -> None:
-        self.activation, self.pairs = activation, pairs
+    def __init__(self, *, of_raw_scores: bool = False, pairs: Pairs = "ovo") -> None:
+        self.of_raw_scores, self.pairs = of_raw_scores, pairs
 
     def _value(self, first: Any, second: Any, weight: Any) -> float:
         """Compute the multiclass AUC of the library's scores; ``(N,)`` scores are those of class 1."""
@@ -58,7 +47,7 @@ class _Metric:
         if columns.ndim == 1:
             _check_two_classes(y)
             columns = np.column_stack([-columns, columns])
-        elif self.activation == "softmax":
+        elif self.of_raw_scores:
             columns = activate(columns, "softmax")
         labels, codes = np.arange(columns.shape[1]), check_codes(y, *columns.shape)
         return mauc_score(codes, columns, pairs=self.pairs, labels=labels, sample_weight=weight, absent="ignore")
@@ -118,20 +107,14 @@ class _Objective:
     """Compute gradient and curvature of the risk of raw scores, in the units of the log-loss."""
 
     def __init__(
-        self,
-        surrogate: str | Any,
-        alpha: float | None,
-        log_loss: float,
-        activation: BoostingActivation,
-        pairs: Pairs,
-        metric: type[_LightGBMMetric | _XGBoostMetric],
+        self, surrogate: str | Any, alpha: float | None, pairs: Pairs, metric: type[_LightGBMMetric | _XGBoostMetric]
     ) -> None:
-        self.metric = metric(activation, pairs)
+        self.metric = metric(of_raw_scores=True, pairs=pairs)
         """The metric of the scores that this objective trains."""
-        self.risk = SurrogateRisk(_check_curvature(get_surrogate(surrogate, alpha=alpha)), pairs=pairs)
-        check_choice("activation", activation, ("softmax", "identity"))
-        self.activation: BoostingActivation = activation
-        self.log_loss = check_log_loss(log_loss)
+        self.risk = SurrogateRisk(get_surrogate(surrogate, alpha=alpha), pairs=pairs)
+        self.slope = -float(self.risk.surrogate.derivative(np.zeros(1))[0])
+        if not self.slope > 0:
+            raise invalid("surrogate", "must fall at 0", repr(self.risk.surrogate), "pass a larger alpha")
 
     # LightGBM counts the parameters and passes the weights as the third. XGBoost passes weights by this name.
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
@@ -141,61 +124,43 @@ class _Objective:
     def gradient_and_curvature(
         self, y: ArrayLike, raw: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[Floats, Floats]:
-        """Return both in the shape of ``raw``: ``(N, C)``, or ``(N,)`` for the log-odds of two classes."""
+        """Return both in the shape of ``raw``: ``(N, C)``, or ``(N,)`` for the log-odds of two classes; O(N·C)."""
         scores = np.asarray(raw, dtype=np.float64)
         if scores.ndim == 1:
             _check_two_classes(y)
-            # z means the columns (−z/2, z/2); a curvature above the Hessian of both is above that along z.
+            # z means the columns (−z/2, z/2).
             half = 0.5 * scores[:, None]
             gradient, curvature = self.gradient_and_curvature(y, np.hstack([-half, half]), sample_weight)
             return 0.5 * (gradient[:, 1] - gradient[:, 0]), 0.25 * curvature.sum(axis=1)
         clean = check_scores(scores, "raw").astype(np.float64, copy=False)
         codes, n_classes = check_codes(y, *clean.shape), clean.shape[1]
         partition = ClassPartition(codes, n_classes, check_sample_weight(sample_weight, codes, n_classes))
-        pairs = check_pairs(self.risk.pairs, n_classes)
-        classes = partition.classes(partition.pair_weights(pairs))
-        _, gradient, curvature = _gradient_and_bound(self.risk, classes, clean, self.activation)
-        term = log_term(self.log_loss, pairs, codes, partition.weights, partition.shares)
-        if term is not None:
-            of_logs = term.of_logits(clean, slice(None))[1]
-            gradient += of_logs
-            curvature += term.curvature_above(of_logs)
-        scale = self._scale(partition) / (1.0 + self.log_loss)
-        # Leaves divide by sums of curvatures: for an absent class that would be 0 / 0 without a penalty.
-        return scale * gradient, np.maximum(scale * curvature, 1e-16)
-
-    def _scale(self, partition: ClassPartition) -> float:
-        slope = abs(float(self.risk.surrogate.derivative(np.zeros(1))[0]))
+        classes = partition.classes(partition.pair_weights(check_pairs(self.risk.pairs, n_classes)))
+        f = activate(clean, "softmax")
+        _, of_scores = self.risk.compute(classes.with_scores(f), gradient=True, bounded=True)
+        assert of_scores is not None
         n_here = int(partition.present.sum())
         # At 0 softmax scales the gradient by 1 / C.
-        shrunk = partition.n_classes if self.activation == "softmax" else 1
-        return float(partition.weights.sum()) * shrunk * (n_here - 1) / (n_here * slope)
+        scale = float(partition.weights.sum()) * n_classes * (n_here - 1) / (n_here * self.slope)
+        gradient = scale * pull_back(f, of_scores, "softmax")
+        # Leaves divide by sums of curvatures: for an absent class that would be 0 / 0 without a penalty.
+        return gradient, np.maximum(_curvature(f, gradient), 1e-16)
 
 
 def lightgbm_objective(
-    surrogate: str | Any = "exponential",
-    alpha: float | None = None,
-    *,
-    log_loss: float = 0.0,
-    activation: BoostingActivation = "softmax",
-    pairs: Pairs = "ovo",
+    surrogate: str | Any = "exponential", alpha: float | None = None, *, pairs: Pairs = "ovo"
 ) -> _Objective:
     """Return the surrogate risk as an objective: ``params={"objective": …}`` or ``LGBMClassifier(objective=…)``.
 
     For early stopping use its ``metric``, not ``lightgbm_metric``. Predictions, also those of
-    ``LGBMClassifier.predict_proba``, are raw scores: with ``activation="softmax"`` rank by their softmax.
+    ``LGBMClassifier.predict_proba``, are raw scores: rank by their softmax.
 
     Parameters
     ----------
     surrogate : str or object, default="exponential"
-        ``"squared"``, ``"exponential"``, ``"logistic"`` or another whose second derivative is bounded, by name or as an
-        object such as ``mauc.surrogates.QHinge(q=3.0)``.
+        By name or as an object such as ``mauc.surrogates.QHinge(q=3.0)``; it must fall at 0.
     alpha : float, optional
         Margin or rate α of a surrogate given by name. None: the surrogate's default (:mod:`mauc.surrogates`).
-    log_loss : float >= 0, default=0.0
-        Weight λ of the log-loss of the raw scores shifted by the class frequencies.
-    activation : {"softmax", "identity"}, default="softmax"
-        Compute the risk of softmax scores or of the raw columns.
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights of the class pairs.
 
@@ -207,23 +172,18 @@ def lightgbm_objective(
     >>> gradient.round(3)[0], bool((curvature > 0).all())
     (array([-0.667,  0.333,  0.333]), True)
     """
-    return _Objective(surrogate, alpha, log_loss, activation, pairs, _LightGBMMetric)
+    return _Objective(surrogate, alpha, pairs, _LightGBMMetric)
 
 
 def xgboost_objective(
-    surrogate: str | Any = "exponential",
-    alpha: float | None = None,
-    *,
-    log_loss: float = 0.0,
-    activation: BoostingActivation = "softmax",
-    pairs: Pairs = "ovo",
+    surrogate: str | Any = "exponential", alpha: float | None = None, *, pairs: Pairs = "ovo"
 ) -> _Objective:
     """Return the surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.
 
     Set ``num_class`` for ``xgboost.train``, and for early stopping use its ``metric``, not ``xgboost_metric``.
-    ``Booster.predict(…, output_margin=True)`` returns raw scores: with ``activation="softmax"`` rank by their softmax.
-    Without ``output_margin`` it returns classes. ``XGBClassifier.predict_proba`` returns the softmax. The parameters
-    are those of :func:`lightgbm_objective`.
+    ``Booster.predict(…, output_margin=True)`` returns raw scores: rank by their softmax. Without ``output_margin`` it
+    returns classes. ``XGBClassifier.predict_proba`` returns the softmax. The parameters are those of
+    :func:`lightgbm_objective`.
 
     Examples
     --------
@@ -233,66 +193,14 @@ def xgboost_objective(
     >>> gradient.shape, bool((curvature > 0).all())
     ((3, 3), True)
     """
-    return _Objective(surrogate, alpha, log_loss, activation, pairs, _XGBoostMetric)
+    return _Objective(surrogate, alpha, pairs, _XGBoostMetric)
 
 
-def _check_curvature(surrogate: Surrogate) -> Surrogate:
-    """Check that the second derivative is bounded and that the surrogate falls at 0."""
-    if not min(surrogate.curvature_per_slope, surrogate.curvature(1.0)) < np.inf:
-        requirement = "must have a bounded second derivative for boosting"
-        advice = "use exponential, squared, logistic, generalized_hinge (a rounded hinge), or q_hinge with q >= 2"
-        raise invalid("surrogate", requirement, repr(surrogate), advice)
-    if not float(surrogate.derivative(np.zeros(1))[0]) < 0:
-        raise invalid("surrogate", "must fall at 0", repr(surrogate), "pass a larger alpha")
-    return surrogate
-
-
-def _gradient_and_bound(
-    risk: SurrogateRisk, classes: Classes, raw: Floats, activation: str
-) -> tuple[float, Floats, Floats]:
-    """Return the risk of ``activation(raw)``, its gradient in ``raw``, and the diagonal above its Hessian."""
-    scores = activate(raw, activation)
-    problem = classes.with_scores(scores)
-    value, gradient = risk.compute(problem, gradient=True, bounded=activation == "softmax")
-    assert gradient is not None
-    curvature = _score_curvature(risk.surrogate, problem, gradient)
-    if activation == "identity":
-        return value, gradient, 2.0 * curvature
-    gradient = pull_back(scores, gradient, activation)
-    return value, gradient, _softmax_bound(scores, gradient, curvature)
-
-
-def _score_curvature(surrogate: Surrogate, problem: Problem, gradient: Floats) -> Floats:
-    r"""Return the ``(N, C)`` bound ``h`` of :math:`\sum w \ell''` over the pairs of each score."""
-    per_slope, form = surrogate.curvature_per_slope, surrogate.closed_form
-    of_slope = per_slope * np.abs(gradient) if per_slope < np.inf else np.inf
-    if form is not None and form.kind == "exponential":
-        return np.asarray(of_slope)
-    low, high = column_range(problem)
-    steepest = surrogate.curvature(float((high - low).max()))
-    of_mass = steepest * _pair_mass(problem.classes) if steepest < np.inf else np.inf
-    return np.minimum(of_slope, of_mass)
-
-
-def _pair_mass(classes: Classes) -> Floats:
-    """Return the ``(N, C)`` summed weight of the pairs of each score.
-
-    It is ``a_m Σ_j v_ij`` in the column i of a sample's own class, ``a_n v_ij`` in the others.
-    """
-    y, unit = classes.y, classes.unit
-    mass = unit[:, None] * classes.of_negative[y]
-    mass[np.arange(len(y)), y] = unit * classes.v.sum(axis=1)[y]
-    return mass
-
-
-def _softmax_bound(f: Floats, g: Floats, h: Floats) -> Floats:
-    """Return the row sums of ``|J diag(2h) J|`` and of ``|M|``; see the module docstring."""
-    others = 1.0 - f
-    q = f * f * others * h
-    through_scores = 4.0 * (others * q + f * (q.sum(axis=1, keepdims=True) - q))
+def _curvature(f: Floats, g: Floats) -> Floats:
+    """Return twice the row sums of ``|M|``; see the module docstring."""
     size = np.abs(g)
-    own = np.abs(1.0 - 2.0 * f) + others
-    return through_scores + own * size + f * (size.sum(axis=1, keepdims=True) - size)
+    own = np.abs(1.0 - 2.0 * f) + 1.0 - f
+    return 2.0 * (own * size + f * (size.sum(axis=1, keepdims=True) - size))
 
 
 def _in_order(first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:

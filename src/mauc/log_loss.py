@@ -98,19 +98,6 @@ class LogTerm:
         power[lines, y] -= share
         return value, power
 
-    def curvature_above(self, gradient: Floats) -> Floats:
-        """Return a diagonal above the Hessian: the share times ``2 q (1 − q)``, where ``q = softmax(z + log r)``.
-
-        ``gradient`` is that of all rows, ``share (q − e_y)``; it is overwritten.
-        """
-        gradient[np.arange(len(self.y)), self.y] += self.share
-        share = self.share[:, None]
-        rest = np.divide(gradient, share, out=np.ones_like(gradient), where=share > 0)
-        np.subtract(1.0, rest, out=rest)
-        gradient *= 2.0
-        gradient *= np.maximum(rest, 0.0)
-        return gradient
-
 
 def log_term(
     log_loss: Any, pairs: str | Floats, y: Ints, class_weights: Floats, unit: Floats, *, balanced: bool = False

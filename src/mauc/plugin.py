@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,13 +12,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from mauc._estimators import WrappingClassifier, encode_classes
-from mauc._validation import check_choice, check_sample_weight, invalid
+from mauc._validation import check_sample_weight, invalid
 from mauc.model_selection import RareClassKFold
 from mauc.partition import ClassPartition
 
 __all__ = ["MAUCPluginClassifier"]
-
-CalibrationMethod = Literal["sigmoid", "isotonic", "temperature"]
 
 
 def balanced_posterior(posterior: NDArray[Any], priors: NDArray[Any]) -> NDArray[np.float64]:
@@ -61,10 +59,9 @@ class MAUCPluginClassifier(WrappingClassifier, BaseEstimator):  # type: ignore[m
     estimator : classifier, default=LogisticRegression()
         Must estimate the posterior of the data: class weights or resampling would divide the priors out twice.
     cv : int, splitter or None, default=None
-        Folds on whose held-out parts the probabilities are calibrated first; every class stays in every training part.
-        None: no calibration.
-    calibration : {"sigmoid", "isotonic", "temperature"}, default="temperature"
-        Method of the calibration. Temperature scaling has a single parameter, which suits rare classes.
+        Folds on whose held-out parts the probabilities are calibrated first, by temperature scaling: its single
+        parameter suits rare classes. Every class stays in every training part. None: no calibration. For another
+        method, pass a :class:`~sklearn.calibration.CalibratedClassifierCV` as the estimator.
 
     Attributes
     ----------
@@ -84,16 +81,12 @@ class MAUCPluginClassifier(WrappingClassifier, BaseEstimator):  # type: ignore[m
     0.998
     """
 
-    def __init__(
-        self, estimator: Any = None, *, cv: Any = None, calibration: CalibrationMethod = "temperature"
-    ) -> None:
+    def __init__(self, estimator: Any = None, *, cv: Any = None) -> None:
         self.estimator = estimator
         self.cv = cv
-        self.calibration = calibration
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier, calibrate it if ``cv`` is given, and store the class frequencies."""
-        check_choice("calibration", self.calibration, get_args(CalibrationMethod))
         base = self._base()
         if not hasattr(base, "predict_proba"):
             advice = "pass a probabilistic classifier, or wrap it in CalibratedClassifierCV"
@@ -109,7 +102,7 @@ class MAUCPluginClassifier(WrappingClassifier, BaseEstimator):  # type: ignore[m
             model = clone(base)
         else:
             folds = _calibration_folds(self.cv, codes)
-            model = CalibratedClassifierCV(clone(base), method=self.calibration, cv=folds, ensemble=False)
+            model = CalibratedClassifierCV(clone(base), method="temperature", cv=folds, ensemble=False)
         self.estimator_ = model.fit(X, y) if sample_weight is None else model.fit(X, y, sample_weight=weight)
         self.classes_ = self.estimator_.classes_
         self.priors_ = partition.priors

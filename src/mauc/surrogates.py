@@ -126,21 +126,6 @@ class Surrogate(ABC):
         """The kernel that sums ℓ without polynomials; None if there is none."""
         return None
 
-    @property
-    def curvature_per_slope(self) -> float:
-        """κ with ``ℓ″ <= −κ ℓ′`` everywhere, for a loss that never rises; infinite if none is known."""
-        return INF
-
-    def curvature(self, radius: float) -> float:
-        """Return an upper bound, at least 0, of ``ℓ″`` on ``[−radius, radius]``; infinite if none is known.
-
-        It is computed for polynomial pieces; a surrogate with other smooth pieces overrides this method.
-        """
-        inside = [piece for piece in self.pieces if piece.low < radius and piece.high > -radius]
-        if not self.smooth or any(piece.coefficients is None for piece in inside):
-            return INF
-        return max(_largest_second_derivative(piece, radius) for piece in inside)
-
 
 @dataclass(frozen=True)
 class Squared(Surrogate):
@@ -192,14 +177,6 @@ class Exponential(Surrogate):
     def closed_form(self) -> ClosedForm:
         return ClosedForm("exponential", self.alpha)
 
-    @property
-    def curvature_per_slope(self) -> float:
-        return self.alpha
-
-    def curvature(self, radius: float) -> float:
-        with np.errstate(over="ignore"):
-            return float(self.alpha**2 * np.exp(self.alpha * np.float64(radius)))
-
 
 @dataclass(frozen=True)
 class Hinge(Surrogate):
@@ -250,12 +227,6 @@ class QHinge(Surrogate):
             power = tuple(float(c) for c in (np.polynomial.Polynomial([self.alpha, -1.0]) ** int(self.q)).coef)
             at_end = (0.0,) * int(self.q) + (1.0,)
         return (Piece(-INF, self.alpha, power, at_end), Piece(self.alpha, INF, (0.0,)))
-
-    def curvature(self, radius: float) -> float:
-        if self.q < 2.0:
-            return INF
-        with np.errstate(over="ignore"):
-            return float(self.q * (self.q - 1.0) * np.float64(self.alpha + radius) ** (self.q - 2.0))
 
 
 @dataclass(frozen=True)
@@ -311,13 +282,6 @@ class Logistic(Surrogate):
 
     # ℓ″ = α² σ (1 − σ) with σ = −ℓ′ / α.
 
-    @property
-    def curvature_per_slope(self) -> float:
-        return self.alpha
-
-    def curvature(self, radius: float) -> float:
-        return 0.25 * self.alpha**2
-
 
 @dataclass(frozen=True)
 class DistanceWeighted(Surrogate):
@@ -338,18 +302,14 @@ class DistanceWeighted(Surrogate):
         e = self.epsilon
         return (Piece(-INF, e, (2.0 / e, -1.0 / e**2), (1.0 / e, 1.0 / e**2)), Piece(e, INF, None))
 
-    def curvature(self, radius: float) -> float:
-        return 2.0 / self.epsilon**3 if radius > self.epsilon else 0.0
-
 
 @dataclass(frozen=True)
 class CustomSurrogate(Surrogate):
     """Any ℓ with its derivative.
 
     ``breakpoints`` are the places where ℓ is not smooth; between them it is approximated by polynomials to the given
-    tolerance. ``convex``, ``smooth``, ``decreasing`` and ``max_curvature``, a bound of ℓ″ on the whole line, are not
-    checked; their defaults assume nothing. Results are cached by the functions and some of their values, so that a
-    function whose parameters change is another surrogate.
+    tolerance. ``convex``, ``smooth`` and ``decreasing`` are not checked; their defaults assume nothing. Results are
+    cached by the functions and some of their values, so that a function whose parameters change is another surrogate.
     """
 
     name: ClassVar[str] = "custom"
@@ -359,7 +319,6 @@ class CustomSurrogate(Surrogate):
     convex: bool = False
     smooth: bool = False
     decreasing: bool = False
-    max_curvature: float = INF
     values: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -382,19 +341,6 @@ class CustomSurrogate(Surrogate):
     @property
     def non_increasing(self) -> bool:
         return self.decreasing
-
-    def curvature(self, radius: float) -> float:
-        return self.max_curvature
-
-
-def _largest_second_derivative(piece: Piece, radius: float) -> float:
-    """Return the largest ``p″ >= 0`` of a piece within ``[−radius, radius]``: at the ends, or where ``p‴`` is 0."""
-    assert piece.coefficients is not None
-    low, high = max(piece.low, -radius), min(piece.high, radius)
-    second = np.polynomial.Polynomial(piece.coefficients).deriv(2)
-    level = second.deriv().roots()
-    inside = level.real[(np.abs(level.imag) < 1e-9) & (level.real > low) & (level.real < high)]
-    return max(0.0, float(second(np.array([low, high, *inside])).max()))
 
 
 SURROGATES: dict[str, type[Surrogate]] = {
@@ -458,7 +404,6 @@ def _from_object(surrogate: Any, options: dict[str, float]) -> Surrogate:
         derivative,
         tuple(getattr(surrogate, "breakpoints", ())),
         **{name: bool(getattr(surrogate, name, False)) for name in ("convex", "smooth", "decreasing")},
-        max_curvature=getattr(surrogate, "max_curvature", INF),
     )
     return _check_hashable(found)
 

@@ -146,7 +146,7 @@ def test_the_formula():
     np.testing.assert_allclose(half, (by_hand + scores.mean(axis=0)) / 2)
 
 
-@pytest.mark.parametrize("sizes", [(30, 2, 1), (40, 2), (20, 1)])
+@pytest.mark.parametrize("sizes", [(30, 2, 1), (20, 1)])
 def test_classes_of_any_size_without_a_warning(sizes):
     X, y = blobs(sizes)
     model = MAUCStackingClassifier(few_trees(), cv=3).fit(X, y)
@@ -319,15 +319,6 @@ def test_weights_reach_the_model_of_a_search():
     np.testing.assert_allclose(found[0].predict_proba(X), found[1].predict_proba(X))
 
 
-def test_threads_leave_the_warning_filters_alone():
-    X, y = blobs((30, 15, 5))
-    before = list(warnings.filters)
-    with parallel_config("threading"):
-        for _ in range(5):
-            MAUCStackingClassifier(pair(), n_jobs=2, cv=3).fit(X, y)
-    assert warnings.filters == before
-
-
 def test_groups_are_given_as_folds():
     X, y = blobs((30, 15, 5))
     groups = np.arange(50) // 2
@@ -356,22 +347,14 @@ def test_parameters_of_the_models_by_name():
     assert "estimators" in MAUCStackingClassifier().get_params()
 
 
-def test_jobs_change_nothing():
+def test_jobs_change_neither_results_nor_warning_filters():
     X, y = blobs((30, 15, 5))
+    before = list(warnings.filters)
     one = MAUCStackingClassifier(pair(), cv=2).fit(X, y).predict_proba(X)
     with parallel_config("threading"):
         two = MAUCStackingClassifier(pair(), n_jobs=2, cv=2).fit(X, y).predict_proba(X)
     np.testing.assert_array_equal(one, two)
-
-
-def test_progress(capsys):
-    X, y = blobs((30, 15, 5))
-    MAUCStackingClassifier(pair(), verbose=1).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[1] for line in lines[:2]] == ["lr", "nb"]
-    assert "out-of-fold MAUC" in lines[2]
-    MAUCStackingClassifier(pair()).fit(X, y)
-    assert capsys.readouterr().out == ""
+    assert warnings.filters == before
 
 
 def test_weights_reach_the_models_and_the_combination():
@@ -407,12 +390,11 @@ def test_weights_in_pipelines():
         MAUCStackingClassifier([("knn", KNeighborsClassifier())]).fit(X, y, np.ones(50))
 
 
-@pytest.mark.parametrize("sizes", [(30, 20), (30, 20, 10)])
-def test_models_with_a_decision_function_only(sizes):
-    X, y = blobs(sizes)
+def test_models_with_a_decision_function_only():
+    X, y = blobs((30, 20, 10))
     model = MAUCStackingClassifier([("ridge", RidgeClassifier()), *pair()]).fit(X, y)
     assert model.score(X, y) > 0.8
-    scores = class_scores(model.estimators_[0], X, len(sizes))
+    scores = class_scores(model.estimators_[0], X, 3)
     np.testing.assert_array_equal(scores.argmax(axis=1), model.estimators_[0].predict(X))
     np.testing.assert_allclose(scores.sum(axis=1), 1.0)
 
@@ -450,19 +432,6 @@ class ByName(ClassifierMixin, BaseEstimator):
         return self.inner_.predict_proba(X[["a", "c"]].to_numpy())
 
 
-def test_mixed_tables_through_skrub():
-    pandas = pytest.importorskip("pandas")
-    skrub = pytest.importorskip("skrub")
-    X, y = blobs((40, 25, 10))
-    frame = pandas.DataFrame(X, columns=list("abcd"))
-    frame["kind"] = np.array(["red", "green", "blue"])[(y + (X[:, 0] > 1)) % 3]
-    frame.loc[::9, "a"] = np.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        model = make_pipeline(skrub.TableVectorizer(), MAUCStackingClassifier(few_trees(), cv=2)).fit(frame, y)
-        assert model.score(frame, y) > 0.9
-
-
 def test_defaults():
     named = default_estimators(3)
     assert [name for name, _ in named] == ["et", "lr", "hgb", "rf", "mauc", "kernel", "et_deep", "mlp", "lr_strong"]
@@ -478,7 +447,6 @@ def test_defaults():
         "pairs": "ovo",
         "random_state": 0,
         "time_limit": None,
-        "verbose": 0,
     }
 
 
@@ -516,14 +484,11 @@ def test_columns_without_a_number_in_a_fold():
     assert np.isfinite(model.predict_proba(np.where(np.isnan(X), 7.0, X))).all()
 
 
-def test_a_time_limit_with_processes_and_progress(capsys):
+def test_a_time_limit_that_cuts_nothing_changes_nothing():
     X, y = blobs((40, 20, 10))
-    model = MAUCStackingClassifier(pair(), time_limit=600, n_jobs=2, verbose=1).fit(X, y)
+    model = MAUCStackingClassifier(pair(), time_limit=600, n_jobs=2).fit(X, y)
     alone = MAUCStackingClassifier(pair()).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X))
-    printed = capsys.readouterr().out.splitlines()
-    assert [line.split()[1] for line in printed] == ["lr", "nb", "out-of-fold"]
-    assert f"lr fitted, out-of-fold MAUC {model.oof_scores_['lr']:.4f}, " in printed[0]
 
 
 def test_a_perceptron_that_balances_the_classes():
@@ -560,7 +525,6 @@ def test_the_default_list_on_a_real_set():
     ("options", "message"),
     [
         ({"estimators": []}, r"estimators must be a list of \(name, classifier\), got \[\]: pass e\.g\."),
-        ({"estimators": [LogisticRegression()]}, r"estimators must be a list of \(name, classifier\)"),
         ({"estimators": [("a", GaussianNB()), ("a", GaussianNB())]}, "must have different names .*, got 'a': rename"),
         ({"estimators": [("cv", GaussianNB())]}, "must have different names .*, got 'cv'"),
         ({"estimators": [("combination", GaussianNB())]}, "got 'combination'"),
@@ -568,10 +532,7 @@ def test_the_default_list_on_a_real_set():
         ({"cv": 1}, "n_splits must be a whole number of at least 2, got 1"),
         ({"pairs": "all"}, "pairs must be one of 'ovo', 'ova'"),
         ({"random_state": None}, "random_state must be a whole number of at least 0"),
-        ({"cv": []}, "cv must give a fold"),
-        ({"estimators": [("none", None)]}, "must have a classifier under 'none'"),
         ({"estimators": [("line", LinearRegression())]}, "must have a classifier under 'line'"),
-        ({"estimators": {"lr": LogisticRegression()}}, r"must be a list of \(name, classifier\)"),
         ({"estimators": [("lr", "drop")]}, r"must be a list of \(name, classifier\)"),
     ],
 )
@@ -582,9 +543,8 @@ def test_bad_parameters(options, message):
 
 
 def test_missing_classes():
-    pd = pytest.importorskip("pandas", reason="needs pandas")
     X, _ = blobs((20, 10, 5))
-    for missing in (None, np.nan, pd.NA):
+    for missing in (None, np.nan):
         with pytest.raises(ValueError, match="y must name the class of every sample, got a missing value: drop"):
             MAUCStackingClassifier(pair()).fit(X, np.array(["a", "b", missing] * 11 + ["a", "b"], dtype=object))
 

@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 
 from mauc.ensemble import TableColumns, default_estimators
 from mauc.ensemble.planner import EFFORTS, FORESTS, Size, plan_members, starter
-from mauc.ensemble.tree_columns import TreeColumns, TreeLayout
+from mauc.ensemble.tree_columns import TreeColumns
 
 SIZES = [
     Size(150, 4, 3),
@@ -102,13 +102,13 @@ def test_trees_get_one_column_for_each_column_of_words():
     )
     columns = TableColumns()
     X = columns.fit_transform(table)
-    layout = columns.layout()
-    assert (X.shape[1], layout.width) == (5, 3)
-    narrow = TreeColumns(list(layout.plain), list(layout.words)).fit(X, np.zeros(90))
+    narrow = columns.tree_columns()
+    assert (X.shape[1], narrow.width) == (5, 3)
+    narrow.fit(X, np.zeros(90))
     assert np.array_equal(np.sort(town)[narrow.transform(X)[:, 2].astype(int)], table["town"])
     unknown = columns.transform(table.assign(town="Trier"))
     assert np.isnan(narrow.transform(unknown)[:, 2]).all()
-    members = plan_members(Size(10_000, 5, 3), layout=layout).members
+    members = plan_members(Size(10_000, 5, 3), tree_columns=narrow).members
     behind = {
         each.name for each in members if isinstance(each.model, Pipeline) and isinstance(each.model[0], TreeColumns)
     }
@@ -116,5 +116,5 @@ def test_trees_get_one_column_for_each_column_of_words():
 
 
 def test_few_rows_keep_a_column_for_each_word():
-    members = plan_members(Size(500, 5, 3), layout=TreeLayout((0, 1), ((2, 5),))).members
+    members = plan_members(Size(500, 5, 3), tree_columns=TreeColumns([0, 1], [(2, 5)])).members
     assert not any(isinstance(each.model, Pipeline) and isinstance(each.model[0], TreeColumns) for each in members)

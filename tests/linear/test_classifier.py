@@ -19,7 +19,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from mauc import MAUCClassifier, SurrogateRisk, mauc_score, mauc_scorer
 from mauc.activations import activate
 from mauc.model_selection import MAUCScorer, RareClassKFold
-from mauc.surrogates import QHinge, get_surrogate
+from mauc.surrogates import get_surrogate
 
 NAMES = np.array(["ant", "bee", "cat", "dog"])
 
@@ -64,7 +64,7 @@ def test_shapes_and_types(dtype):
     np.testing.assert_array_equal(predicted, model.classes_[probability.argmax(axis=1)])
 
 
-@pytest.mark.parametrize("labels", [["no", "yes"], [-1, 1], [7, 3]])
+@pytest.mark.parametrize("labels", [["no", "yes"], [7, 3]])
 def test_two_classes(labels):
     X, y = blobs((40, 15))
     target = np.array(labels)[y]
@@ -102,19 +102,9 @@ def test_pairs_decide_what_counts():
         assert by_pairs[name].score(X, y) == expected
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_intercept(fit_intercept):
+def test_only_softmax_gives_probabilities():
     X, y = blobs()
-    model = fit(X, y, fit_intercept=fit_intercept)
-    assert model.intercept_.shape == (3,)
-    assert bool(model.intercept_.any()) == fit_intercept
-    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_)
-
-
-@pytest.mark.parametrize("activation", ["sigmoid", "identity"])
-def test_only_softmax_gives_probabilities(activation):
-    X, y = blobs()
-    model = fit(X, y, activation=activation)
+    model = fit(X, y, activation="sigmoid")
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError, match="predict_proba"):
         model.predict_proba(X)
@@ -201,17 +191,11 @@ def test_warm_start_is_cold_where_the_last_solution_does_not_fit(change):
 def test_warm_start_without_the_intercept_of_before():
     X, y = blobs()
     model = MAUCClassifier(warm_start=True, log_loss=0.0, l2=1e-2, tol=1e-8).fit(X, y)
+    assert model.intercept_.any()
     model.set_params(fit_intercept=False).fit(X, y)
     assert not model.intercept_.any()
+    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_.T)
     assert model.objective_ == pytest.approx(fit(X, y, fit_intercept=False).objective_, rel=1e-8)
-
-
-def test_refit_without_warm_start_is_the_same_fit():
-    X, y = blobs()
-    model = fit(X, y)
-    first = model.coef_.copy()
-    np.testing.assert_array_equal(model.fit(X, y).coef_, first)
-    np.testing.assert_array_equal(clone(model).fit(X, y).coef_, first)
 
 
 def test_warning_when_it_stops_early():
@@ -236,13 +220,6 @@ def test_surrogates_as_names_and_as_objects():
         fit(X, y, Quartic(), alpha=2.0)
 
 
-def test_a_surrogate_with_further_parameters_is_an_object():
-    X, y = blobs()
-    cubic, square = (fit(X, y, QHinge(q=q), tol=1e-6).objective_ for q in (3.0, 2.0))
-    assert abs(cubic - square) > 1e-3
-    assert square == fit(X, y, "q_hinge", tol=1e-6).objective_
-
-
 @pytest.mark.parametrize(
     ("surrogate", "tol"),
     [
@@ -255,9 +232,8 @@ def test_a_surrogate_with_further_parameters_is_an_object():
         ("distance_weighted", 1e-5),
     ],
 )
-@pytest.mark.parametrize("n_each", [20, 60], ids=["few", "many"])
-def test_every_surrogate_ranks_well(surrogate, tol, n_each):
-    X, y = blobs((n_each, n_each, n_each), seed=2)
+def test_every_surrogate_ranks_well(surrogate, tol):
+    X, y = blobs((20, 20, 20), seed=2)
     model = fit(X, y, surrogate, l2=1e-3, tol=tol, max_iter=3000)
     assert model.score(X, y) > 0.85
 
@@ -332,7 +308,7 @@ def test_csr_fits_as_dense():
     X, y = blobs()
     X[np.abs(X) < 0.8] = 0.0
     dense = fit(X, y)
-    for layout in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_array):
+    for layout in (sparse.csr_array, sparse.coo_array):
         model = fit(layout(X), y)
         same(model, dense)
         np.testing.assert_allclose(model.predict_proba(layout(X)), dense.predict_proba(X), atol=1e-5)
@@ -384,21 +360,15 @@ def test_a_class_that_training_did_not_see():
     ("params", "message"),
     [
         ({"l2": -1e-9}, r"l2 must be a finite number of at least 0, got -1e-09$"),
-        ({"l2": np.nan}, "l2 must be a finite number"),
-        ({"l2": np.inf}, "l2 must be a finite number"),
         ({"l2": "strong"}, r"l2 must be .* got 'strong'"),
-        ({"l2": True}, "l2 must be"),
         ({"activation": "relu"}, r"activation must be one of 'softmax', 'sigmoid', 'identity', 'log_odds', got 'relu'"),
         ({"surrogate": "zero-one"}, r"surrogate must be one of 'squared', .*got 'zero-one'"),
         ({"surrogate": object()}, r"surrogate must be a name or an object with the methods"),
         ({"alpha": 0.0}, "alpha must be"),
-        ({"alpha": -1.0}, "alpha must be"),
         ({"pairs": "all"}, r"pairs must be one of 'ovo', 'ova', 'ovr', got 'all'"),
         ({"pairs": np.ones((2, 2))}, r"pairs must be .* a \(3, 3\) matrix"),
         ({"tol": 0.0}, "tol must be a finite number above 0"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
-        ({"max_iter": 2.5}, "max_iter must be a whole number of at least 1, got 2.5"),
-        ({"max_iter": True}, "max_iter must be"),
     ],
 )
 def test_bad_parameters(params, message):
@@ -407,9 +377,8 @@ def test_bad_parameters(params, message):
         MAUCClassifier(**params).fit(X, y)
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_features_must_be_finite(bad, layout):
+@pytest.mark.parametrize(("layout", "bad"), [(np.asarray, np.nan), (sparse.csr_array, -np.inf)])
+def test_features_must_be_finite(layout, bad):
     X, y = blobs()
     model = fit(X, y)
     X[3, 1] = bad
@@ -418,25 +387,10 @@ def test_features_must_be_finite(bad, layout):
             call()
 
 
-def test_bad_targets():
-    X, y = blobs()
-    with pytest.raises(ValueError, match=r"y must hold two classes or more, got 1 class, .*: multiclass AUC compares"):
-        MAUCClassifier().fit(X, np.zeros(len(y)))
-    with pytest.raises(ValueError, match="continuous"):
-        MAUCClassifier().fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        MAUCClassifier().fit(X, y[:-1])
-    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
-        MAUCClassifier().fit(X, None)
-    with pytest.raises(ValueError, match="NaN"):
-        MAUCClassifier().fit(X, np.where(y == 0, np.nan, y))
-
-
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
         (lambda y: np.where(y == 0, -1.0, 1.0), "sample_weight must not be negative"),
-        (lambda y: np.full(len(y), np.nan), "sample_weight must be finite"),
         (lambda y: np.ones(len(y) - 1), r"sample_weight must have the shape \(77,\), got shape \(76,\)"),
         (
             lambda y: (y != 2).astype(float),
@@ -463,16 +417,6 @@ def test_other_columns_than_in_fit():
     np.testing.assert_array_equal(named.predict(frame), model.predict(X))
     with pytest.raises(ValueError, match="feature names should match"):
         named.predict(frame.rename(columns={"a": "z"}))
-
-
-def test_tables_that_are_not_numeric():
-    pandas = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
-    X, y = blobs()
-    frame = pandas.DataFrame(X).assign(color=NAMES[y])
-    with pytest.raises(ValueError, match="could not convert string to float"):
-        MAUCClassifier().fit(frame.rename(columns=str), y)
-    with pytest.raises(ValueError, match="Expected 2D array"):
-        MAUCClassifier().fit(X[:, 0], y)
 
 
 def test_unfitted():
@@ -539,13 +483,6 @@ def test_what_the_defaults_are():
     np.testing.assert_array_equal(MAUCClassifier("hinge", max_iter=500, tol=1e-3).fit(X, y).coef_, hinge.coef_)
 
 
-def test_log_odds_rank_by_the_softmax():
-    X, y = blobs()
-    model = fit(X, y, alpha=0.5, activation="log_odds", l2=1e-1)
-    assert model.score(X, y) == mauc_score(y, model.predict_proba(X))
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-
-
 def test_the_penalty_is_that_of_logistic_regression_by_default():
     """``C=1`` beside a sum over the samples: over their number, or their summed weight."""
     X, y = blobs()
@@ -555,7 +492,7 @@ def test_the_penalty_is_that_of_logistic_regression_by_default():
         np.testing.assert_array_equal(by_default.coef_, told.coef_)
 
 
-@pytest.mark.parametrize("log_loss", [-1.0, np.inf, np.nan, "only", True, None])
+@pytest.mark.parametrize("log_loss", [-1.0, np.nan, "only"])
 def test_bad_log_loss(log_loss):
     with pytest.raises(ValueError, match=r"log_loss must be a finite number of at least 0, got .*: 0 is the ranking"):
         MAUCClassifier(log_loss=log_loss).fit(*blobs())

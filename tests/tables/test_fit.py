@@ -27,7 +27,7 @@ def planned(monkeypatch):
     """Chooses the members of the stack, which this process trains."""
 
     def choose(names=("et", "lr"), n_folds=3, **more):
-        def plan(size, effort="normal", seed=0, order=None, layout=None):
+        def plan(size, effort="normal", seed=0, order=None, tree_columns=None):
             models = {**dict(default_estimators(seed, 5)), **more}
             return StackPlan(tuple(Member(name, models[name], size.rows) for name in [*names, *more]), n_folds)
 

@@ -416,17 +416,16 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch, e
     from mauc.ensemble import planner
     from mauc.ensemble.combination import mean_or_best
     from mauc.ensemble.fitting import InProcess
-    from mauc.ensemble.tree_columns import TreeColumns
     from mauc.ensemble.workers import Workers
 
-    def planned(size, effort, seed, order, layout):
-        members = planner.plan_members(size, effort, seed, order, layout).members
+    def planned(size, effort, seed, order, tree_columns):
+        members = planner.plan_members(size, effort, seed, order, tree_columns).members
         for member in members:
             few = {"hgb": {"max_iter": 2}}.get(
                 member.name, {"n_estimators": 2} if member.name in planner.FORESTS else {}
             )
             member.model.set_params(**few)
-        narrow = make_pipeline(TreeColumns(list(layout.plain), list(layout.words)), RandomForestClassifier(2))
+        narrow = make_pipeline(tree_columns, RandomForestClassifier(2))
         return planner.StackPlan((*members, planner.Member("rf_deep", narrow, size.rows)), 2)
 
     monkeypatch.chdir(tmp_path)

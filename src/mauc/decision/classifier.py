@@ -21,8 +21,6 @@ from mauc.decision.sweep import DecisionProblem, cheapest, least_loss
 from mauc.ensemble.bases import fit_base, weight_argument
 from mauc.model_selection import folds_of
 
-__all__ = ["MAUCDecision"]
-
 
 def _inner_has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(getattr(self, "estimator_", self._base()), method)

@@ -22,17 +22,6 @@ from mauc.ensemble.odds import ProportionalOdds
 from mauc.ensemble.perceptron import BalancedPerceptron
 from mauc.linear import MAUCClassifier
 
-__all__ = [
-    "BoostedTrees",
-    "KernelColumns",
-    "class_scores",
-    "default_estimators",
-    "fit_base",
-    "on_columns",
-    "ordinal_estimators",
-    "weight_argument",
-]
-
 
 class KernelColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Map standardised features to columns whose products approximate a Gaussian kernel (Nyström).

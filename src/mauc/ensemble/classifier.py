@@ -23,13 +23,11 @@ from mauc.ensemble.bases import class_scores, ordinal_estimators, weight_argumen
 from mauc.ensemble.calibration import Calibration, fit_calibration
 from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, has_texts, transformer_for
 from mauc.ensemble.combination import LearntCombination, OutOfFold, learn_combination, mean_or_best
-from mauc.ensemble.fitting import Fits, InProcess, Runner, TrainingData, Watch, fit_all_rows, fit_folds
+from mauc.ensemble.fitting import Fits, InProcess, Runner, Silent, TrainingData, Watch, fit_all_rows, fit_folds
 from mauc.ensemble.odds import class_order
 from mauc.ensemble.planner import Effort, Member, Size, StackPlan, is_refitted, plan_members, starter
 from mauc.ensemble.workers import Workers
 from mauc.model_selection import folds_of, of_some_classes, some_of_each
-
-__all__ = ["MAUCStackingClassifier"]
 
 COMBINATION = "combination"
 
@@ -83,8 +81,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         All classes from the lowest to the highest, such as low, medium and high. Two models of proportional odds,
         ``"odds"`` and ``"odds_kernel"``, then join the others. Default: the order of an ordered categorical ``y``,
         beside the default models.
-    verbose : int, default=0
-        Print a line for each finished model, and one for the combination.
 
     Attributes
     ----------
@@ -111,8 +107,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     columns_ : fitted transformer or None
     calibration_ : Calibration or None
         ``slopes`` and ``intercepts`` of the maps.
-    ordinal_classes_ : (C,) array or None
-        The classes from the lowest to the highest, if they have an order.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -153,7 +147,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         columns: Any = "auto",
         calibrate: bool | Literal["normalized"] = False,
         ordinal: ArrayLike | None = None,
-        verbose: int = 0,
     ) -> None:
         self.estimators = estimators
         self.cv = cv
@@ -165,7 +158,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.columns = columns
         self.calibrate = calibrate
         self.ordinal = ordinal
-        self.verbose = verbose
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of this estimator and, as ``name__parameter``, of its models."""
@@ -269,8 +261,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             fold_rows=plan.fold_rows,
         )
         self.classes_ = classes
-        self.ordinal_classes_ = None if order is None else classes[order]
-        watch = watch or _Printer(self.verbose)
+        watch = watch or Silent()
         # Folds that the planner chose for a large table have rows enough.
         min_folds = 2 if self.cv is None else 4
         refitted = {m.name for m in plan.members if is_refitted(m.model, len(classes), len(folds), min_folds)}
@@ -357,9 +348,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
                 # Early, because they are quick; the first model is fitted in any case.
                 models = [models[0], *odds, *models[1:]]
             return StackPlan(tuple(Member(name, model, _num_samples(X)) for name, model in models), 5)
-        layout = self.columns_.layout() if isinstance(self.columns_, TableColumns) and not is_sparse(X) else None
+        is_table = isinstance(self.columns_, TableColumns) and not is_sparse(X)
+        tree_columns = self.columns_.tree_columns() if is_table else None
         size = Size(_num_samples(X), X.shape[1], n_classes)
-        plan = plan_members(size, self.effort, self.random_state, order_list, layout)
+        plan = plan_members(size, self.effort, self.random_state, order_list, tree_columns)
         if not is_sparse(X):
             return plan
         members = (Member(m.name, for_sparse(m.model, X.shape[1], self.random_state), m.rows) for m in plan.members)
@@ -408,10 +400,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.weighted_share_ = learnt.combination.share
         self.oof_combination_ = np.full(self.oof_model_scores_.shape[1:], np.nan)
         self.oof_combination_[rows] = learnt.held_out
-        if self.verbose:
-            parts = ", ".join(f"{name} {self.oof_scores_[name]:.4f} × {w:.2f}" for name, w in self.weights_.items())
-            half = "" if self.weighted_share_ == 1.0 else ", averaged with the plain mean"
-            print(f"MAUCStackingClassifier: out-of-fold MAUC {learnt.mauc:.4f} from {parts}{half}")
         return learnt
 
     def _fit_calibration(self, data: TrainingData) -> Calibration:
@@ -481,21 +469,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         """Return the class of the highest ``predict_proba``."""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
-
-
-class _Printer:
-    """Prints a line for each finished model, if ``verbose``."""
-
-    def __init__(self, verbose: int) -> None:
-        self.verbose, self.began = verbose, time.monotonic()
-
-    def begins(self, name: str, step: str) -> None:
-        pass
-
-    def ends(self, name: str, score: float, seconds: float) -> None:
-        if self.verbose:
-            took = time.monotonic() - self.began
-            print(f"MAUCStackingClassifier: {name} fitted, out-of-fold MAUC {score:.4f}, {took:.1f} s so far")
 
 
 def _encode(_: Any, columns: Any, X: Any, used_rows: Ints, extra: Any) -> tuple[Any, Any, Any]:

@@ -22,18 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mauc._lazy import needing
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid, is_sparse
-from mauc.ensemble.tree_columns import TreeLayout
-
-__all__ = [
-    "CentredNumbers",
-    "TableColumns",
-    "TextColumn",
-    "TextPlace",
-    "are_texts",
-    "for_sparse",
-    "has_texts",
-    "transformer_for",
-]
+from mauc.ensemble.tree_columns import TreeColumns
 
 NUMBERS = "iufb"
 
@@ -89,7 +78,7 @@ class CentredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Encode a column of texts by the leading components of their hashed character n-grams.
+    """Encode a column of texts by the 30 leading components of their hashed character n-grams.
 
     If texts repeat, a further column has the position of each text in sorted order, by which trees can split off single
     texts. Each different text is encoded once. N-grams are hashed, because a vocabulary, as in skrub's
@@ -97,25 +86,12 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_components : int, default=30
-    most_fitted : int, default=8_000
-        Largest number of texts from which the components are learnt.
-    n_hashes : int, default=16_384
     random_state : int, optional, default=0
     """
 
     __single_column_transformer__ = True
 
-    def __init__(
-        self,
-        n_components: int = 30,
-        most_fitted: int = 8_000,
-        n_hashes: int = 16_384,
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.most_fitted = most_fitted
-        self.n_hashes = n_hashes
+    def __init__(self, random_state: int | None = 0) -> None:
         self.random_state = random_state
 
     def fit(self, column: Any, y: Any = None) -> Self:
@@ -126,13 +102,11 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit_transform(self, column: Any, y: Any = None) -> Any:
         """Learn the components and return a data frame of numbers."""
         texts, codes = _different_texts(column)
-        hashing = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), n_features=self.n_hashes)
+        hashing = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), n_features=16_384)
         hashed = hashing.transform(texts)
-        sample = hashed
-        if len(texts) > self.most_fitted:
-            drawn = np.random.default_rng(self.random_state).permutation(len(texts))[: self.most_fitted]
-            sample = hashed[np.sort(drawn)]
-        n_components = max(1, min(self.n_components, sample.shape[0] - 1))
+        drawn = np.random.default_rng(self.random_state).permutation(len(texts))[:8_000]
+        sample = hashed[np.sort(drawn)]
+        n_components = max(1, min(30, sample.shape[0] - 1))
         tfidf = TfidfTransformer().fit(sample)
         svd = TruncatedSVD(n_components, random_state=self.random_state).fit(tfidf.transform(sample))
         self.encoder_ = make_pipeline(hashing, tfidf, svd)
@@ -297,7 +271,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         others = [name for outputs in self.outputs_.values() for name in outputs]
         return np.array([*map(str, self.numbers_), *words, *others], dtype=object)
 
-    def layout(self, n_beside_code: int = 3, n_without_code: int = 12) -> TreeLayout:
+    def tree_columns(self, n_beside_code: int = 3, n_without_code: int = 12) -> TreeColumns:
         """Return the columns for trees; of a text its leading components, fewer if it has a code."""
         check_is_fitted(self, "n_features_in_")
         plain, words = list(range(len(self.numbers_))), list[tuple[int, int]]()
@@ -317,7 +291,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             else:
                 plain += range(start, end)
             start = end
-        return TreeLayout(tuple(plain), tuple(words))
+        return TreeColumns(plain, words)
 
     def known_categories(self) -> dict[Any, list[Any]]:
         """Return the categories of each column in training, by column name; missing ones are None or NaN.

@@ -31,8 +31,6 @@ from mauc.model_selection import RareClassKFold, group_folds
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
 
-__all__ = ["Combination", "LearntCombination", "OutOfFold", "fit_weights", "learn_combination", "mean_or_best"]
-
 RIDGE = 1e-3
 """The penalty ρ."""
 RISK = SurrogateRisk("exponential", alpha=6.0)

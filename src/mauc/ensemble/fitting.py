@@ -20,8 +20,6 @@ from mauc.ensemble.planner import Member
 from mauc.ensemble.workers import LATE, Answer, Task, Workers
 from mauc.model_selection import some_of_each
 
-__all__ = ["Fits", "FoldAverage", "InProcess", "Runner", "TrainingData", "Watch", "fit_all_rows", "fit_folds"]
-
 
 class FoldAverage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Average the scores of models that were fitted on folds.
@@ -123,6 +121,16 @@ class Watch(Protocol):
         """Note that a member has all its folds, with its multiclass AUC on held-out rows."""
 
 
+class Silent:
+    """Ignores the progress."""
+
+    def begins(self, name: str, step: str) -> None:
+        """Do nothing."""
+
+    def ends(self, name: str, score: float, seconds: float) -> None:
+        """Do nothing."""
+
+
 class InProcess(AbstractContextManager["InProcess"]):
     """Run tasks in this process or by joblib, with the interface of :class:`~mauc.ensemble.workers.Workers`.
 
@@ -188,24 +196,20 @@ def fit_folds(
     of the first fold is kept, in case there is no time for the fit on all rows.
     """
     done, n_folds = Fits(), len(data.folds)
-    if not n_folds:
-        done.folds = {member.name: [] for member in members}
-        done.held_out = {member.name: np.full((len(data.codes), data.n_classes), np.nan) for member in members}
-        done.seconds = {member.name: 0.0 for member in members}
-        return done
     early, late = members[:n_first], members[n_first:]
     work: list[tuple[Member, int | None]] = [(member, fold) for member in early for fold in range(n_folds)]
     work += [(member, None) for member in early if member.name in refitted]
     work += [(member, fold) for member in late for fold in range(n_folds)]
     tasks = [(fit_one, (member, fold, fold in (None, 0) or member.name not in refitted)) for member, fold in work]
     fits: dict[str, dict[int, Fit]] = {member.name: {} for member in members}
+    done.seconds = {member.name: 0.0 for member in members}
     errors: list[Exception] = []
     watch.begins(members[0].name, _step(0, n_folds))
     with _ctrl_c_stops(runner):
         for answer in runner.run(tasks, deadline):
             member, fold = work[answer.index]
             name = member.name
-            done.seconds[name] = done.seconds.get(name, 0.0) + answer.seconds
+            done.seconds[name] += answer.seconds
             if answer.error is not None:
                 errors.append(answer.error)
                 done.cut[name] = f"failed: {answer.error}"
@@ -214,19 +218,18 @@ def fit_folds(
             else:
                 fits[name][fold] = answer.value
                 if len(fits[name]) == n_folds:
-                    done.held_out[name] = _mean_held_out(fits[name], data)
-                    watch.ends(name, score(done.held_out[name]), done.seconds[name])
+                    watch.ends(name, score(_mean_held_out(fits[name], data)), done.seconds[name])
                 following = work[min(answer.index + 1, len(work) - 1)]
                 watch.begins(following[0].name, _step(following[1], n_folds))
     if errors and len(errors) == len(tasks):
         raise errors[0]
     for member in members:
         name = member.name
-        if name in done.held_out:
+        if len(fits[name]) == n_folds:
             done.folds[name] = [fits[name][k] for k in range(n_folds)]
+            done.held_out[name] = _mean_held_out(fits[name], data)
         else:
             done.cut.setdefault(name, runner.late)
-    done.held_out = {name: done.held_out[name] for name in done.folds}
     return done
 
 

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from mauc._validation import check_choice
 from mauc.ensemble.bases import default_estimators, ordinal_estimators
-from mauc.ensemble.tree_columns import TreeColumns, TreeLayout
-
-__all__ = ["EFFORTS", "Effort", "Member", "Size", "StackPlan", "is_refitted", "plan_members", "starter", "work_of"]
+from mauc.ensemble.tree_columns import TreeColumns
 
 Effort = Literal["quick", "normal", "best"]
 EFFORTS = {"quick": 12.0, "normal": 48.0, "best": 600.0}
@@ -65,7 +64,7 @@ def plan_members(
     effort: Effort = "normal",
     seed: int = 0,
     order: list[int] | None = None,
-    layout: TreeLayout | None = None,
+    tree_columns: TreeColumns | None = None,
 ) -> StackPlan:
     """Return the members, each as large as its share of the work allows, always with trees and a linear model.
 
@@ -81,8 +80,8 @@ def plan_members(
     seed : int, default=0
     order : list of int, optional
         Codes of ordered classes from the lowest to the highest.
-    layout : TreeLayout, optional
-        Positions of the one-hot columns. Default: all columns are numbers.
+    tree_columns : TreeColumns, optional
+        Columns for trees. Default: all columns.
 
     Examples
     --------
@@ -95,7 +94,10 @@ def plan_members(
     """
     check_choice("effort", effort, tuple(EFFORTS))
     odds = dict([] if order is None else ordinal_estimators(order, seed))
-    return _Planner(size, effort, seed, layout or TreeLayout(tuple(range(size.columns))), odds).plan()
+    # With few rows, one-hot columns cost little.
+    if tree_columns is None or size.rows <= FEW_ROWS or tree_columns.width == size.columns:
+        tree_columns = TreeColumns(list(range(size.columns)), [])
+    return _Planner(size, effort, seed, tree_columns, odds).plan()
 
 
 def starter(seed: int, n_classes: int) -> Member:
@@ -109,7 +111,7 @@ class _Planner:
     size: Size
     effort: Effort
     seed: int
-    layout: TreeLayout
+    tree_columns: TreeColumns
     odds: dict[str, Any]
 
     @property
@@ -182,20 +184,16 @@ class _Planner:
 
     def on_tree_columns(self, model: Any, max_columns: int = 10**9) -> Any:
         """Put the narrower table for trees before the model, unless it has the same columns."""
-        n_columns = self.size.columns
-        same = self.few_rows or self.layout.width == n_columns
-        if same and n_columns <= max_columns:
+        if self.tree_columns.width == self.size.columns <= max_columns:
             return model
-        layout = TreeLayout(tuple(range(n_columns))) if same else self.layout
-        return make_pipeline(TreeColumns(list(layout.plain), list(layout.words), max_columns, self.seed), model)
+        return make_pipeline(clone(self.tree_columns).set_params(most=max_columns, random_state=self.seed), model)
 
     def work_in_folds(self, member: Member, n_folds: int) -> float:
         """Estimate all fits of a member: one per fold, and one on all rows for a forest or a single fold."""
         steps = member.model.steps if isinstance(member.model, Pipeline) else [("model", member.model)]
         size, model = self.size, steps[-1][1]
         if isinstance(steps[0][1], TreeColumns):
-            width = size.columns if self.few_rows else self.layout.width
-            size = size._replace(columns=min(width, steps[0][1].most))
+            size = size._replace(columns=steps[0][1].width)
         train_share = 0.8 if n_folds == 1 else 1.0 - 1.0 / n_folds
         fold_rows = min(member.rows, int(train_share * size.rows), StackPlan((), n_folds).fold_rows)
         refitted = is_refitted(model, size.classes, n_folds)

@@ -1,6 +1,6 @@
 """Make the table narrower for trees: one code replaces one-hot columns, and of many columns the most important stay."""
 
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -8,22 +8,6 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from mauc._typing import Floats, Ints
 from mauc.model_selection import some_of_each
-
-__all__ = ["TreeColumns", "TreeLayout"]
-
-
-class TreeLayout(NamedTuple):
-    """Positions of the columns that trees get."""
-
-    plain: tuple[int, ...]
-    """Numbers, dates, and codes and leading components of texts."""
-    words: tuple[tuple[int, int], ...] = ()
-    """First column of each one-hot block, and the one after its last."""
-
-    @property
-    def width(self) -> int:
-        """Number of columns that trees get."""
-        return len(self.plain) + len(self.words)
 
 
 class TreeColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -34,8 +18,10 @@ class TreeColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    plain, words : list
-        As in :class:`TreeLayout`.
+    plain : list of int
+        Positions of numbers, dates, and codes and leading components of texts.
+    words : list of (int, int)
+        First column of each one-hot block, and the one after its last.
     most : int, default=1_000_000_000
         Largest number of columns. Of more, those of the highest importance in a small forest are kept.
     random_state : int, default=0
@@ -61,6 +47,11 @@ class TreeColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.words = words
         self.most = most
         self.random_state = random_state
+
+    @property
+    def width(self) -> int:
+        """Number of columns that trees get."""
+        return min(self.most, len(self.plain) + len(self.words))
 
     def fit(self, X: Floats, y: Ints) -> Self:
         """Choose the columns to keep."""

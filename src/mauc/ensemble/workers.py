@@ -20,8 +20,6 @@ from typing import Any, BinaryIO, Self
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
-__all__ = ["Answer", "Task", "Workers", "serve"]
-
 LATE = "was not ready in time"
 STOPPED = "was not ready when Ctrl-C came"
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -126,35 +124,27 @@ class Workers:
 
     def _drive(self) -> None:
         """Give a child one task after another; replace a child that has ended."""
-        child = self._start()
+        child = _Child()
         while (waiting := self._tasks.get()) is not None:
             number, index, task, shared = waiting
-            if child is None or child.process.poll() is not None:
-                _end(child)
-                child = self._start()
+            if child.process.poll() is not None:
+                child.end()
+                child = _Child()
+            with self._lock:
+                if self._ending:
+                    break
+                self._busy.add(child)
             try:
-                value, error, seconds = self._busy_child(child).run(task, shared)
-                answer = Answer(index, value, error, seconds)
+                answer = Answer(index, *child.run(task, shared))
             except Exception as error:
                 if isinstance(error, EOFError | OSError | pickle.UnpicklingError):
                     error = RuntimeError("its process ended, as it does if memory is short")
                 answer = Answer(index, error=error)
-                _end(child)  # half a message may be left in the pipe
+                child.end()  # half a message may be left in the pipe
             with self._lock:
                 self._busy.discard(child)
             self._answers.put((number, answer))
-        _end(child)
-
-    def _start(self) -> "_Child | None":
-        with self._lock:
-            return None if self._ending else _Child()
-
-    def _busy_child(self, child: "_Child | None") -> "_Child":
-        with self._lock:
-            if child is None or self._ending:
-                raise EOFError
-            self._busy.add(child)
-            return child
+        child.end()
 
 
 class _Child:
@@ -183,12 +173,10 @@ class _Child:
         value, error, seconds = pickle.load(self.process.stdout)
         return value, error, seconds
 
-
-def _end(child: _Child | None) -> None:
-    if child is not None:
-        child.process.kill()
-        child.process.wait()
-        for pipe in (child.process.stdin, child.process.stdout):
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
             with suppress(OSError):
                 pipe.close()  # type: ignore[union-attr]
 

@@ -33,8 +33,6 @@ from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import SURROGATES, has_alpha
 
-__all__ = ["MAUCClassifier"]
-
 
 class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     r"""Train a linear model by a surrogate of the multiclass AUC.

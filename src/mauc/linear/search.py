@@ -22,8 +22,6 @@ from mauc.model_selection import folds_of
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import has_alpha
 
-__all__ = ["MAUCClassifierCV"]
-
 DEFAULT_ALPHAS = (1.0, 4.0, 10.0)
 DEFAULT_LOG_LOSSES = (0.1, 1.0, 10.0)
 DEFAULT_L2 = tuple(10.0 ** np.arange(-1, -7, -1.0))
@@ -58,8 +56,6 @@ class MAUCClassifierCV(MAUCClassifier):
     max_iter : int, default=200
     tol : float, default=1e-6
         The solver stops when no entry of the gradient is larger.
-    verbose : int, default=0
-        Print progress.
 
     Attributes
     ----------
@@ -99,7 +95,6 @@ class MAUCClassifierCV(MAUCClassifier):
         fit_intercept: bool = True,
         max_iter: int = 200,
         tol: float = 1e-6,
-        verbose: int = 0,
     ) -> None:
         self.surrogates = surrogates
         self.alphas = alphas
@@ -113,7 +108,6 @@ class MAUCClassifierCV(MAUCClassifier):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
-        self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose by cross-validation, then train on all rows.
@@ -138,7 +132,7 @@ class MAUCClassifierCV(MAUCClassifier):
         # drifts off, and softmax saturates in all later fits (an intercept of 71 on a split of ecoli).
         l2s = sorted(self.l2s)
         losses = self._losses()
-        parts = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+        parts = Parallel(n_jobs=self.n_jobs)(
             delayed(_score_path)(self._candidate(**loss), l2s, X, y, weight, *folds[k])
             for loss, k in product(losses, range(len(folds)))
         )
