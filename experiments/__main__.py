@@ -64,13 +64,9 @@ def _add_tables(traditional: argparse.ArgumentParser, tabular: argparse.Argument
     traditional.add_argument("--splits", default="authors", help="authors, or 80-10-10 without overlap")
     traditional.add_argument("--preprocessing", default="both", help="rows (authors'), standard or both")
     traditional.add_argument("--table", action="append", help="only this table; repeatable")
-    traditional.add_argument("--n-splits", type=int, default=15, help="how many of the fifteen splits")
-    tabular.add_argument("--n-splits", type=int, help="splits of each set (default: 10, or 2 with --quick)")
     tabular.add_argument("--tables", help="also the CSV files of this folder: header line, class last")
-    tabular.add_argument("--against", action="append", choices=("autogluon", "flaml"), help="only the stack and these")
+    tabular.add_argument("--autogluon", metavar="PYTHON", help="only the stack and the AutoGluon of this interpreter")
     tabular.add_argument("--budget", type=int, action="append", help="seconds for each of them (default: 30, 90, 300)")
-    tabular.add_argument("--cores", type=int, default=1, help="cores for each of them")
-    tabular.add_argument("--rival-python", help="Python of the environment that has them")
 
 
 def _add_networks(deep: argparse.ArgumentParser, longtail: argparse.ArgumentParser) -> None:

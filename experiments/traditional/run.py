@@ -37,6 +37,7 @@ TABLES = (
     "yeast",
 )
 PROTOCOLS = ("authors", "80-10-10")
+N_SPLITS = 15
 
 # λ and α that the paper found best, for squared, exponential and hinge (its appendix).
 AUTHORS_SETTINGS: dict[str, tuple[tuple[float, float], ...]] = {
@@ -181,7 +182,7 @@ def parts_of(table: str, data_home: str | None, protocol: str, preprocessing: st
         advice = "put the authors' file into the data folder, or use --splits 80-10-10"
         requirement = "must come from the authors' file to have their splits"
         raise invalid(table, requirement, "OpenML's table", advice)
-    splits = bunch.splits if protocol == "authors" else datasets.stratified_splits(bunch.y, n_splits=15)
+    splits = bunch.splits if protocol == "authors" else datasets.stratified_splits(bunch.y, N_SPLITS)
     train, validation, test = splits[split]
     X: NDArray[np.float64] = preprocess(bunch.X, train, preprocessing)
     y = bunch.y
@@ -202,7 +203,7 @@ def cells(
     protocol: str = "authors",
     preprocessings: Sequence[str] = ("rows", "standard"),
     tables: Sequence[str] = TABLES,
-    n_splits: int = 15,
+    n_splits: int = N_SPLITS,
     quick: bool = False,
     only: Sequence[str] | None = None,
 ) -> list[Cell]:
