@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.deep.report import REFERENCE, paired, write_report
+from experiments.deep.report import REFERENCE, paired, searched, write_report
 from experiments.deep.results import Results, found, read_results, search_size
 from experiments.deep.run import BAYES
-from experiments.deep.search import in_words
 from experiments.report_parts import markdown_table
 from experiments.score_tables import friedman_sentence, rank_test, score_table
 from experiments.store import Store, write_whole
@@ -61,7 +60,7 @@ def _markdown(by_set: dict[str, Results], sizes: Sequence[tuple[int, int]]) -> s
     parts += [friedman_sentence(test)] if test else []
     parts += [f"## Against {REFERENCE}", _tests(by_set)]
     if sizes and results:
-        parts += ["## What was searched", in_words(results, *min(sizes))]
+        parts += ["## What was searched", searched(*min(sizes))]
     return "\n\n".join(parts) + "\n"
 
 
