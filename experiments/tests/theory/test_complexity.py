@@ -1,13 +1,12 @@
-"""The complexity of a finite list of models, and Theorems 4 to 6 against it."""
+"""The complexity of a finite list of models, and Theorem 4 against it."""
 
 import itertools
 import math
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
-from experiments.theory import finite, logit_chaining, transformation_bound
+from experiments.theory import finite
 
 
 def tried(models, y, ell, by_column=False):
@@ -82,52 +81,9 @@ def test_theorem_4_with_the_joint_complexity():
     assert 0 < np.mean(gaps) < 4 * np.mean(complexities) / 6
 
 
-@pytest.mark.parametrize("part", ["a", "b"])
-def test_logit_chaining_holds_for_softmax_of_linear_logits(part):
-    """A fine net of linear logits stands for the class; its complexity is below both parts of Theorem 5."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], (40, 20, 10))
-    X = rng.normal(size=(70, 2)) + rng.normal(size=(3, 2))[y]
-    X /= np.linalg.norm(X, axis=1).max()
-    W = rng.normal(size=(300, 3, 2))
-    W *= 2.0 / np.linalg.norm(W, axis=2, keepdims=True)
-    found = finite(softmax(np.einsum("nd,kcd->knc", X, W), axis=2), y, n_draws=500)
-    bound = logit_chaining(lambda e: 6 * math.log1p(4 / e), (40, 20, 10), logit_bound=2.0, part=part)
-    assert found.value + 4 * found.stderr < bound
-    # Theorem 6, from the ordinary complexity of the same logits: E sup Σ σ_jk w_j·x_k = 2 Σ_j |Σ_k σ_jk x_k|
-    norms = np.linalg.norm(np.einsum("sjk,kd->sjd", rng.choice([-1.0, 1.0], (400, 3, 70)), X), axis=2)
-    ordinary = 2 * norms.sum(axis=1).mean() / (70 * 3)
-    assert found.value < transformation_bound(ordinary, (40, 20, 10), logit_bound=2.0)
-
-
-def test_parts_of_theorem_5_are_their_formulas():
-    counts, top = np.array([500, 300, 200]), 2.0
-    rate = 2 * math.sqrt(sum(1000 / n for n in counts)) / math.sqrt(1000)
-
-    def cover(e):
-        return 5 * math.log1p(3 / e)
-
-    sums = []
-    for K in range(1, 25):
-        steps = sum(top * 2.0**-k * math.sqrt(cover(top * 2.0**-k)) for k in range(1, K + 1))
-        sums.append(6 * top * 2.0**-K + 6 * rate * steps)
-    a = logit_chaining(cover, counts, logit_bound=top, part="a")
-    assert a == pytest.approx(min(sums), rel=1e-12)
-    scales = np.linspace(1e-6, top, 20_001)
-    middle = np.sqrt([cover(e) for e in 0.5 * (scales[1:] + scales[:-1])])
-    tails = np.concatenate([np.cumsum((np.diff(scales) * middle)[::-1])[::-1], [0.0]])
-    b = logit_chaining(cover, counts, logit_bound=top, part="b", lipschitz=3.0)
-    assert b == pytest.approx(36 * (6 * scales + rate * tails).min(), rel=0.02)
-    assert a < b / 3
-
-
 def test_messages():
     y = np.array([0, 0, 0, 1, 1, 1, 1])
     with pytest.raises(ValueError, match=r"scores must be arrays of shape \(7, 2\), one row per sample"):
         finite([np.ones((7, 3))], y)
     with pytest.raises(ValueError, match="scores must be a list of one array or more, got none"):
         finite([], y)
-    with pytest.raises(ValueError, match=r"logit_bound must be at least 1 / \(e N C\)"):
-        transformation_bound(1.0, [3, 3], logit_bound=1e-9)
-    with pytest.raises(ValueError, match="part must be one of 'a', 'b', got 'c'"):
-        logit_chaining(lambda e: 1.0, [3, 3], logit_bound=1.0, part="c")
