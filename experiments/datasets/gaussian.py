@@ -26,12 +26,6 @@ class GaussianClasses(KnownClasses):
     def n_features(self) -> int:
         return self.means.shape[1]
 
-    def sufficient(self) -> GaussianClasses:
-        """Return the projection on the span of the means: across it, all classes are the same noise."""
-        if self.n_features <= self.n_classes:
-            return self
-        return GaussianClasses(self.priors, self.dtype, np.linalg.qr(self.means.T)[1].T)
-
     def log_densities(self, X: Any) -> Floats:
         """Return ``x·μ_i − |μ_i|²/2``; the rest of the exponent does not depend on the class."""
         dense = X.toarray() if is_sparse(X) else X

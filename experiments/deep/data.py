@@ -132,8 +132,7 @@ def load(dataset: str, data_home: str | None = None, features: str | None = None
         :func:`experiments.datasets.load` has it.
     features : str, optional
         An ``.npz`` file with ``X``, ``(N, d)`` features, and ``y``, ``(N,)`` classes; in place of a sparse ``X`` the
-        arrays of :func:`scipy.sparse.save_npz` in CSR format. ``python -m experiments.deep.features`` makes such a
-        file of a folder of images.
+        arrays of :func:`scipy.sparse.save_npz` in CSR format.
     quick : bool, default=False
         Fewer rows, of the common classes only.
     """

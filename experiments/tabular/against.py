@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.report_parts import folded, machine
 from experiments.score_tables import read_common, splits
 from experiments.store import Cell, Store, write_whole
 from experiments.tabular import autogluon_process
-from experiments.tabular.data import class_names, load_frame
+from experiments.tabular.data import load_frame
 from experiments.tabular.methods import OURS
 from experiments.tabular.report import every_set, group_table, groups_of
 from experiments.tabular.run import split_rows
 from experiments.tuning import judge
-from mauc._estimators import scores_by_class
+from mauc._estimators import scores_by_code
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier
 
@@ -63,7 +62,7 @@ def _compute(
     n_classes = int(y.max()) + 1
     X, X_test = frame.iloc[train], frame.iloc[test]
     if method == OURS:
-        scores, details = _ours(budget, X, y[train], X_test, class_names(name, data_home, tables))
+        scores, details = _ours(budget, X, y[train], X_test, n_classes)
     else:
         found, details = autogluon_scores(python, budget, X, y[train], X_test, n_classes)
         # Without a model all scores are equal.
@@ -76,14 +75,13 @@ def _compute(
     }
 
 
-def _ours(budget: int, X: Any, y: Ints, X_test: Any, names: NDArray[Any]) -> tuple[Floats, dict[str, Any]]:
-    """Fit the stack on class names; AutoGluon gets codes."""
+def _ours(budget: int, X: Any, y: Ints, X_test: Any, n_classes: int) -> tuple[Floats, dict[str, Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         began = time.perf_counter()
-        model = MAUCStackingClassifier(time_limit=budget, n_jobs=1).fit(X, names[y])
+        model = MAUCStackingClassifier(time_limit=budget, n_jobs=1).fit(X, y)
         fitted = time.perf_counter()
-        scores = scores_by_class(model, X_test, names)
+        scores = scores_by_code(model, X_test, n_classes)
     details = {"weights": model.weights_, "oof": model.oof_scores_}
     return scores, {**details, "fit_seconds": fitted - began, "predict_seconds": time.perf_counter() - fitted}
 

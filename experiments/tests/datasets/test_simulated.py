@@ -90,17 +90,6 @@ def test_ceiling_does_not_depend_on_the_priors(kind):
     assert small(kind, imbalance=1).bayes_mauc(3000, seed=1) == ceiling
 
 
-def test_fewer_features_suffice():
-    """The ceiling is simulated on the span of the means."""
-    data = load_simulated(n_classes=4, n_features=30)
-    reduced = data.classes.sufficient()
-    assert reduced.n_features == 4
-    np.testing.assert_allclose(pdist(reduced.means), pdist(data.classes.means))
-    X, y = data.sample([2000] * 4, seed=5)
-    ceiling = data.bayes_mauc(2000)
-    assert mauc_score(y, data.bayes_scores(X)) == pytest.approx(ceiling.value, abs=5 * ceiling.stderr)
-
-
 @pytest.mark.parametrize(("n_classes", "n_features"), [(2, 1), (4, 3), (5, 4), (10, 50)])
 def test_gaussian_means_are_equally_far(n_classes, n_features):
     means = separated_means(n_classes, n_features, 1.7, np.random.default_rng(0))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch
 
 from experiments.traditional import run as traditional
 from experiments.traditional.run import AUTHORS_SETTINGS, PROTOCOLS, TABLES, cells, methods, parts_of
@@ -96,13 +95,3 @@ def test_parts(made_up_data, protocol, preprocessing):
         np.testing.assert_allclose(np.linalg.norm(rows["test"], axis=1), 1.0)
     else:
         np.testing.assert_allclose(rows["train"].mean(axis=0), 0.0, atol=1e-12)
-
-
-def test_the_authors_protocol_needs_their_splits(monkeypatch):
-    """OpenML has the tables, not the splits."""
-    X, y = blobs()
-    monkeypatch.setattr(traditional, "_load", lambda *args: Bunch(X=X, y=y, splits=None, name="ecoli"))
-    with pytest.raises(ValueError, match="80-10-10"):
-        parts_of("ecoli", None, "authors", "rows", 0)
-    assert len(parts_of("ecoli", None, "80-10-10", "rows", 0).y_train) == pytest.approx(0.8 * len(y), abs=2)
-    monkeypatch.undo()
