@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from experiments.theory import finite
+from experiments.tests.theory.complexity import complexity
 
 
 def tried(models, y, ell, by_column=False):
@@ -25,33 +25,14 @@ def tried(models, y, ell, by_column=False):
 
 
 @pytest.mark.parametrize("by_column", [False, True])
-def test_finite_is_the_definition(by_column):
+def test_it_is_the_definition(by_column):
     y = np.array([0, 0, 1, 1, 2])
     models = np.random.default_rng(0).random((4, 5, 3))
-    found = finite(models, y, surrogate="exponential", alpha=2.0, by_column=by_column)
-    assert found.value == pytest.approx(tried(models, y, lambda t: math.exp(-2 * t), by_column), rel=1e-12)
-    assert found.stderr == 0
-    assert 0 < found.value < found.bound
-    assert finite(models[:1], y).value == pytest.approx(0.0, abs=1e-12), "one model follows no signs"
-
-
-def test_finite_by_simulation_is_near_the_exact_one():
-    y, models = np.repeat([0, 1, 2], (6, 4, 2)), np.random.default_rng(1).random((6, 12, 3))
-    exactly = finite(models, y)
-    drawn = finite(models, y, exact_up_to=5)
-    assert drawn.stderr > 0
-    assert abs(drawn.value - exactly.value) < 4 * drawn.stderr
-
-
-def test_joint_and_by_column():
-    """The sum over columns is not smaller, and for all combinations of columns it is the same."""
-    y, columns = np.array([0, 0, 1, 1, 1, 2]), np.random.default_rng(2).random((3, 2, 6))
-    product = [np.column_stack(c) for c in itertools.product(*columns)]
-    tied = [np.column_stack([columns[i, k] for i in range(3)]) for k in range(2)]
-    for models in (product, tied):
-        joint, by_column = (finite(models, y, surrogate="squared", by_column=a).value for a in (False, True))
-        assert joint <= by_column + 1e-12
-    assert finite(product, y, by_column=True).value == pytest.approx(finite(product, y).value)
+    found, stderr = complexity(models, y, loss=lambda t: np.exp(-2 * t), by_column=by_column)
+    assert found == pytest.approx(tried(models, y, lambda t: math.exp(-2 * t), by_column), rel=1e-12)
+    assert stderr == 0
+    drawn, stderr = complexity(models, y, loss=lambda t: np.exp(-2 * t), by_column=by_column, most_exact=0)
+    assert 0 < abs(drawn - found) < 4 * stderr
 
 
 def test_theorem_4_with_the_joint_complexity():
@@ -77,13 +58,5 @@ def test_theorem_4_with_the_joint_complexity():
         models = [
             np.column_stack([places[i, k[i]][x] for i in range(3)]) for k in itertools.product(range(4), repeat=3)
         ]
-        complexities.append(finite(models, y, surrogate="exponential", alpha=3.0).value)
+        complexities.append(complexity(models, y, loss=ell)[0])
     assert 0 < np.mean(gaps) < 4 * np.mean(complexities) / 6
-
-
-def test_messages():
-    y = np.array([0, 0, 0, 1, 1, 1, 1])
-    with pytest.raises(ValueError, match=r"scores must be arrays of shape \(7, 2\), one row per sample"):
-        finite([np.ones((7, 3))], y)
-    with pytest.raises(ValueError, match="scores must be a list of one array or more, got none"):
-        finite([], y)
