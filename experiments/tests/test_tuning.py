@@ -98,17 +98,6 @@ def test_classes_missing_from_a_part():
     assert 0.0 <= absent["test"] <= 1.0
 
 
-def test_binary_decision_functions():
-    from sklearn.linear_model import RidgeClassifier
-
-    X, y = draw()
-    two = np.minimum(y, 1)
-    parts = Parts(X[:40], two[:40], X[40:60], two[40:60], X[60:], two[60:])
-    result = run_method(Method("ridge", RidgeClassifier, ({"alpha": 1.0},)), parts)
-    model = RidgeClassifier().fit(X[:40], two[:40])
-    assert result["test"] == pytest.approx(mauc_score(two[60:], model.decision_function(X[60:])), abs=1e-15)
-
-
 def test_preprocessing_knows_the_training_part_only():
     X, _ = draw()
     train = np.arange(30)
@@ -122,22 +111,3 @@ def test_preprocessing_knows_the_training_part_only():
     changed[50:] *= 100.0
     for kind in PREPROCESSINGS:
         np.testing.assert_array_equal(preprocess(changed, train, kind)[:50], preprocess(X, train, kind)[:50])
-
-
-def test_preprocessing_leaves_its_input_alone():
-    X, _ = draw()
-    copy = X.copy()
-    for kind in PREPROCESSINGS:
-        preprocess(X, np.arange(30), kind)
-    np.testing.assert_array_equal(X, copy)
-    np.testing.assert_array_equal(preprocess(np.zeros((3, 2)), np.arange(3), "rows"), 0.0)
-
-
-def test_combinations():
-    assert combinations(a=(1, 2), b=("x", "y")) == (
-        {"a": 1, "b": "x"},
-        {"a": 1, "b": "y"},
-        {"a": 2, "b": "x"},
-        {"a": 2, "b": "y"},
-    )
-    assert combinations() == ({},)

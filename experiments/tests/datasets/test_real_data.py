@@ -74,15 +74,6 @@ def test_class_names_fit_the_data(real_data):
     assert thyroxin["hypo"] < thyroxin["normal"] < thyroxin["hyper"]
 
 
-def test_float32_on_request(real_data):
-    assert datasets.load("ecoli", real_data, dtype=np.float32).X.dtype == np.float32
-
-
-def test_folder_from_the_environment(real_data, monkeypatch):
-    monkeypatch.setenv("MAUC_DATA_HOME", str(real_data))
-    assert datasets.load("ecoli").splits is not None
-
-
 @pytest.mark.slow
 def test_kddcup99(real_data):
     bunch = datasets.load("kddcup99", real_data, dtype=np.float32)

@@ -7,7 +7,7 @@ from scipy.spatial.distance import pdist
 from sklearn.linear_model import LogisticRegression
 
 from experiments.datasets import load_simulated
-from experiments.datasets.gaussian import GaussianClasses, separated_means
+from experiments.datasets.gaussian import separated_means
 from experiments.datasets.poisson import separated_rates
 from mauc import compare_mauc, mauc_score
 
@@ -145,19 +145,6 @@ def test_seeds(kind):
     assert not np.array_equal(np.sort(first.posterior(fresh)[:, 0]), np.sort(first.posterior(first.X)[:, 0]))
     assert np.array_equal(as_array(first.sample(50, seed=4)[0]), as_array(again.sample(50, seed=4)[0]))
     assert first.bayes_mauc(50, seed=4) == again.bayes_mauc(50, seed=4)
-
-
-class FewInAChunk(GaussianClasses):
-    chunk_elements = 100
-
-
-def test_dense_draws_do_not_depend_on_the_chunks():
-    whole = small("gaussian", dtype=np.float32).classes
-    chunked = FewInAChunk(whole.priors, whole.dtype, whole.means)
-    X, _ = whole.sample(500)
-    assert np.array_equal(chunked.sample(500)[0], X)
-    np.testing.assert_allclose(chunked.posterior(X), whole.posterior(X), rtol=1e-12)
-    assert chunked.bayes_mauc(50) == whole.bayes_mauc(50)
 
 
 def test_sample_sizes():

@@ -9,8 +9,7 @@ from scipy import sparse
 from experiments.deep import run as deep
 from experiments.deep.data import DATASETS, load, parts_of
 from experiments.deep.methods import METHODS
-from experiments.deep.run import BAYES, cells, judge, run
-from experiments.store import Store, run_cells
+from experiments.deep.run import BAYES, judge, run
 from mauc import mauc_score
 
 CLOCK = ("fit_seconds", "search_seconds", "sample_seconds")
@@ -22,16 +21,6 @@ def small(method="CE", seed=0, quick=True):
 
 def without_clock(result):
     return {key: value for key, value in result.items() if key not in CLOCK}
-
-
-def test_cells():
-    every = cells("cifar100-imb", device="cpu")
-    assert len(every) == 3 * (1 + len(METHODS)), "with the Bayes scores"
-    assert len({cell.key for cell in every}) == len(every)
-    assert every[0].key == ("full", "simulated-cifar100-imb", "cpu", BAYES, "00")
-    assert [cell.key[-1] for cell in every] == sorted(cell.key[-1] for cell in every), "seed by seed"
-    some = cells("kddcup99", methods=["CE"], seeds=2, device="cpu", quick=True)
-    assert [cell.key for cell in some] == [("quick", "kddcup99", "cpu", "CE", seed) for seed in ("00", "01")]
 
 
 def test_sparse_features(tmp_path):
@@ -80,12 +69,6 @@ def test_the_same_seed_gives_the_same_numbers(name):
     torch.set_rng_state(state)
 
 
-def test_learns():
-    result = small("exponential, covered", quick=False)
-    assert result["validation_scores"][-1] > result["validation_scores"][0]
-    assert result["losses"][-1] < result["losses"][0]
-
-
 def test_the_best_choice_of_the_grid_is_taken():
     grid = METHODS["DeepAUC"].grid
     alone = [run("simulated-small", None, None, "DeepAUC", 0, "cpu", True, choice) for choice in grid]
@@ -95,21 +78,6 @@ def test_the_best_choice_of_the_grid_is_taken():
     assert result["validation"] == max(validation)
     assert result["params"] == grid[int(np.argmax(validation))]
     assert result["search_seconds"] > result["fit_seconds"]
-
-
-def test_resumes(tmp_path):
-    """What is there is not computed again; what a kill left undone is."""
-    store = Store(tmp_path / "cells")
-    some = cells("simulated-small", methods=["CE", "squared"], seeds=2, device="cpu", quick=True)
-    run_cells(some[:2], store)
-    stamps = {path: path.stat().st_mtime_ns for path in store.folder.rglob("*.json")}
-    assert len(stamps) == 2
-    assert run_cells(some, store) == 4
-    assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
-    assert run_cells(some, store) == 0
-    whole = Store(tmp_path / "other")
-    run_cells(some, whole)
-    assert all(without_clock(store.read(c.key)) == without_clock(whole.read(c.key)) for c in some)
 
 
 def test_samplers_start_from_fewer_rows_and_ask_neighbours_of_many_classes():

@@ -1,14 +1,12 @@
 """A search: chosen on validation alone, resumed, stopped in time, told on its pages; computed by torch alone."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from experiments.__main__ import main
 from experiments.deep import search as deep_search
-from experiments.deep.methods import METHODS
 from experiments.deep.report import REFERENCE, paired
 from experiments.deep.results import read_results, search_size
 from experiments.deep.run import BAYES
@@ -82,19 +80,6 @@ def test_a_search_runs_and_resumes(tmp_path):
         assert runs[0] == best
         assert [run["params"] for run in runs] == [best["params"]] * 2
     assert "losses" not in results["CE"][0], "small files"
-
-
-def test_a_method_that_fails_does_not_end_the_others(tmp_path, capsys, monkeypatch):
-    def fails(counts, epochs):
-        raise ZeroDivisionError("no loss")
-
-    monkeypatch.setitem(METHODS, "CE", replace(METHODS["CE"], loss=fails))
-    arguments = ["deep", "--dataset", "simulated-small", "--quick", "--device", "cpu", "--out", str(tmp_path)]
-    main([*arguments, "--no-report", "--seeds", "1", "--method", "CE", "--method", REFERENCE])
-    told = capsys.readouterr().err
-    assert "CE / 00: ZeroDivisionError: no loss" in told
-    assert f"{REFERENCE} / 00\n" in told
-    assert "1 are left: run the same command again" in told
 
 
 def test_what_is_searched_if_none_is_named():

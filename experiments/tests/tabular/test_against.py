@@ -2,7 +2,6 @@
 
 import json
 import sys
-import types
 
 import numpy as np
 import pandas as pd
@@ -105,40 +104,6 @@ def test_the_process_of_autogluon(tmp_path, monkeypatch):
     (tmp_path / "task.json").write_text(json.dumps(task | {"seconds": 0}))
     autogluon_process.main(tmp_path)
     assert json.loads((tmp_path / "result.json").read_text())["failed"] == "ValueError: no time"
-
-
-def test_autogluon_is_asked_again_without_the_rare_classes(tmp_path, monkeypatch):
-    asked = []
-
-    class TabularPredictor:
-        model_best = "best"
-
-        def __init__(self, label, *, learner_kwargs, **options):
-            self.kept = learner_kwargs
-            assert (label, options["eval_metric"]) == (autogluon_process.TARGET, "roc_auc_ovo")
-
-        def fit(self, train, *, time_limit, **options):
-            asked.append((self.kept, options["num_cpus"]))
-            assert list(train[autogluon_process.TARGET]) == [0, 1]
-            assert time_limit > 0
-            if self.kept:
-                raise ValueError("a class of one row")
-            return self
-
-        def predict_proba(self, test, *, as_pandas):
-            return pd.DataFrame({0: [1.0]})
-
-    monkeypatch.setitem(sys.modules, "autogluon", types.ModuleType("autogluon"))
-    module = types.ModuleType("autogluon.tabular")
-    module.TabularPredictor = TabularPredictor
-    monkeypatch.setitem(sys.modules, "autogluon.tabular", module)
-    train, target, test = pd.DataFrame({"a": [1, 2]}), pd.Series([0, 1]), pd.DataFrame({"a": [3]})
-    task = {"seconds": 30, "cores": 2, "n_classes": 3}
-    scores, told = autogluon_process.fit_and_score(train, target, test, task, tmp_path)
-    assert asked == [({"label_count_threshold": 1}, 2), ({}, 2)]
-    assert told["without_rare_classes"] == "ValueError: a class of one row"
-    assert told["chosen"] == "best"
-    assert list(scores.columns) == [0]
 
 
 def test_the_page(tables, tmp_path):

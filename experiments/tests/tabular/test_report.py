@@ -91,14 +91,6 @@ def test_a_line_of_a_set_names_a_better_method_that_is_not_shown(tmp_path):
     assert "| cat | 37 | 3 | 7 | 70.00 | 65.00 | LR 80.00 |" in text
 
 
-def test_methods_are_compared_on_the_same_splits(faked):
-    faked.path(("full", "balance", "ET", "01")).unlink()
-    results = read_results(faked, SOME, "full")
-    assert {len(by_set["balance"]) for by_set in results.values()} == {1}
-    faked.path(("full", "balance", "ET", "00")).unlink()
-    assert "ET" not in read_results(faked, SOME, "full")
-
-
 def test_no_results_no_report(tmp_path):
     assert write_report(Store(tmp_path / "cells"), tmp_path) == []
 

@@ -1,4 +1,4 @@
-"""MAUC Rademacher complexity (Definition 2) of a finite list of models, for the tests of the bounds."""
+"""MAUC Rademacher complexity (Definition 2) of a list of models and of linear models, for the tests of the bounds."""
 
 import numpy as np
 
@@ -39,3 +39,28 @@ def _coefficients(scores, y, loss):
 def _largest(parts, signs):
     """Return the sum over the columns of the largest value of a model, for each row of signs."""
     return np.einsum("mcn,sn->mcs", parts, signs, optimize=True).max(axis=0).sum(axis=0)
+
+
+def linear_complexity(X, y, *, gamma=1.0, p=2.0, n_draws=200):
+    r"""Return the complexity of linear scores with :math:`\lVert W_i \rVert_p \le \gamma`, and its standard error.
+
+    For :math:`\ell(t) = t` it is :math:`\gamma\, \mathbb E_\sigma \sum_i \lVert v_i \rVert_{\bar p}` with vectors
+    :math:`v_i` of class means, so that only the signs are drawn.
+    """
+    rng = np.random.default_rng(0)
+    found = np.empty(n_draws)
+    for k in range(n_draws):
+        v = directions(X, y, rng.choice([-1.0, 1.0], len(y)))
+        found[k] = gamma * np.linalg.norm(v, ord=p / (p - 1.0), axis=1).sum()
+    return found.mean(), found.std(ddof=1) / np.sqrt(n_draws)
+
+
+def directions(X, y, sign):
+    """Return the ``(C, d)`` vectors :math:`v_i`."""
+    members = [y == i for i in range(y.max() + 1)]
+    mean = np.array([X[rows].mean(axis=0) for rows in members])
+    signed = np.array([sign[rows] @ X[rows] / rows.sum() for rows in members])
+    level = np.array([sign[rows].mean() for rows in members])[:, None]
+    as_positive = (len(members) - 1) * signed - level * (mean.sum(axis=0) - mean)
+    as_negative = mean * (level.sum() - level) - (signed.sum(axis=0) - signed)
+    return 0.5 * (as_positive + as_negative)

@@ -56,29 +56,6 @@ def test_two_methods_end_to_end(real_data, tmp_path, capsys):
     assert stamps == {path: path.stat().st_mtime_ns for path in (tmp_path / "cells").rglob("*.json")}
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_any_choice_of_methods_gives_a_report(made_up_data, tmp_path):
-    arguments = ("--out", tmp_path, "--data-home", made_up_data, "--table", "new-thyroid", "--quick")
-    arguments += ("--splits", "80-10-10", "--preprocessing", "rows", "--method", "LR-balanced, C=1")
-    arguments += ("--method", "NM, C=1")
-    bench(*arguments)
-    assert "over 2 splits (80-10-10)" in (tmp_path / "traditional-80-10-10-rows.md").read_text()
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_several_tables_are_ranked(made_up_data, tmp_path):
-    arguments = ["--out", tmp_path, "--data-home", made_up_data, "--quick"]
-    for name in ("balance", "new-thyroid", "ecoli"):
-        arguments += ["--table", name]
-    for name in ("MAUC squared", "LR, C=1", "plug-in on LR"):
-        arguments += ["--method", name]
-    bench(*arguments, "--preprocessing", "standard")
-    text = (tmp_path / "traditional-authors-standard.md").read_text()
-    assert "Friedman: χ² = " in text
-    assert "The validation part alone chooses hyper-parameters" in text
-    assert (tmp_path / "traditional-authors-standard-ranks.png").read_bytes().startswith(PNG)
-
-
 def test_a_table_that_is_missing_is_told_in_one_line(made_up_data, tmp_path, monkeypatch):
     """Not the first table alone: no cell is computed for want of the last one."""
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "empty"))

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 from experiments.traditional import run as traditional
-from experiments.traditional.run import AUTHORS_SETTINGS, PROTOCOLS, TABLES, cells, methods, parts_of
+from experiments.traditional.run import AUTHORS_SETTINGS, PROTOCOLS, TABLES, methods, parts_of
 from mauc import SurrogateRisk
 
 
@@ -27,14 +26,6 @@ def test_the_authors_penalty_in_our_terms(loss, factor):
         risk = SurrogateRisk(loss, alpha=0.9).value(y, model.predict_proba(X))
         assert model.objective_ == pytest.approx(risk + 0.5 * l2 * (model.coef_**2).sum(), rel=1e-10)
         assert model.l2 == 0.6, "a second fit starts from the same penalty"
-
-
-def test_the_authors_penalty_survives_a_failed_fit():
-    X, y = blobs()
-    model = traditional.with_authors_penalty("squared", 0.6, 0.9, max_iter=1)
-    with pytest.raises(ConvergenceWarning):
-        model.fit(X, y)
-    assert model.l2 == 0.6
 
 
 def test_the_authors_settings_are_those_of_each_table():
@@ -60,16 +51,6 @@ def test_methods():
     for method in full:
         for params in method.grid:
             assert hasattr(method.make(**params), "fit")
-
-
-def test_cells():
-    every = cells("folder")
-    assert len(every) == 15 * 2 * 9 * len(methods("ecoli"))
-    assert len({cell.key for cell in every}) == len(every)
-    some = cells(
-        None, protocol="80-10-10", preprocessings=("rows",), tables=["yeast"], n_splits=2, quick=True, only=["ET"]
-    )
-    assert [cell.key for cell in some] == [("quick", "80-10-10", "rows", "yeast", "ET", s) for s in ("00", "01")]
 
 
 @pytest.mark.parametrize("preprocessing", ["rows", "standard"])
