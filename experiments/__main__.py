@@ -46,14 +46,14 @@ def _parser() -> argparse.ArgumentParser:
         experiment.add_argument("--quick", action="store_true", help="smaller grids and sizes: a few minutes")
     for name in ("traditional", "tabular", "deep", "longtail"):
         each[name].add_argument("--data-home", help="folder with the data files")
-    for name in ("traditional", "tabular", "deep", "longtail", "consistency"):
+    for name in ("traditional", "tabular", "deep", "longtail"):
         each[name].add_argument("--method", action="append", help="only this method; repeatable")
     for name in ("tabular", "longtail"):
         each[name].add_argument("--set", dest="set_", action="append", help="only this set; repeatable")
-    for name in ("deep", "longtail", "consistency"):
+    for name in ("deep", "longtail"):
         each[name].add_argument("--seeds", type=int, default=3)
-    for name, device in {"deep": "auto", "runtime": "auto", "consistency": "cpu"}.items():
-        each[name].add_argument("--device", default=device, help=f"auto, cpu or cuda (default: {device})")
+    for name in ("deep", "runtime"):
+        each[name].add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     each["runtime"].add_argument("--dataset", action="append", help="cifar100-imb, user-imb or inaturalist; repeatable")
     _add_tables(each["traditional"], each["tabular"])
     _add_networks(each["deep"], each["longtail"])
