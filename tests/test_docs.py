@@ -153,6 +153,14 @@ def test_blocks_of_code_are_code(page):
             compile(code, page, "exec")
 
 
+def test_the_index_of_the_results_lists_every_page():
+    index = TEXTS["docs/results/index.md"]
+    listed = index.split(":hidden:\n\n")[1].split("\n```")[0].split("\n")
+    pages = [Path(page).stem for page in TEXTS if page.startswith("docs/results/")]
+    assert sorted([*listed, "index"]) == sorted(pages)
+    assert all(f"]({page}.md)" in index for page in listed)
+
+
 FRAMEWORKS = {
     "Hugging Face Trainer": ("transformers", "accelerate"),
     "Lightning": ("lightning",),
