@@ -117,9 +117,6 @@ class InOrder:
     def __init__(self, X: Features, rows: Ints) -> None:
         self.X, self.rows, self.step = X, rows, rows_at_a_time(X.n_features)
 
-    def __len__(self) -> int:
-        return -(-len(self.rows) // self.step)
-
     def __iter__(self) -> Iterator[Tensor]:
         return (self.X[self.rows[k : k + self.step]] for k in range(0, len(self.rows), self.step))
 

@@ -7,11 +7,8 @@ import pickle
 import re
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from datetime import timedelta
-from functools import partial
 
 import numpy as np
 import pytest
@@ -374,13 +371,13 @@ def test_on_a_gpu(thresholds, dtype):
 SHARES = {"uneven": (70, 20), "one without a batch": (90, 0)}
 
 
-def run_rank(rank, **gathering):
+def run_rank(rank):
     for dtype in (torch.float32, torch.float64):
         scores, y, weight = data(dtype=dtype)
         for shares in SHARES.values():
             part = slice(0, shares[0]) if rank == 0 else slice(shares[0], None)
             for thresholds in (None, 50):
-                metric = MAUC(4, thresholds=thresholds, **gathering)
+                metric = MAUC(4, thresholds=thresholds)
                 whole = MAUC(4, thresholds=thresholds, sync_on_compute=False)
                 whole.update(scores, y, weight)
                 for rows in torch.arange(90)[part].split(25):
@@ -395,29 +392,6 @@ def run_rank(rank, **gathering):
                 whole.update(scores[:9], y[:9], weight[:9])
                 metric._computed = None
                 torch.testing.assert_close(metric.compute(), whole.compute())
-
-
-def test_two_ranks_with_uneven_shares():
-    """Two threads, which exchange their states by the function that torchmetrics would gather with."""
-    barrier, given = threading.Barrier(2, timeout=60.0), [None, None]
-
-    def gather(rank, state, group=None):
-        given[rank] = state.clone()
-        barrier.wait()
-        both = list(given)
-        barrier.wait()
-        return both
-
-    def run(rank):
-        try:
-            run_rank(rank, dist_sync_fn=partial(gather, rank), distributed_available_fn=lambda: True)
-        except BaseException:
-            barrier.abort()
-            raise
-
-    with ThreadPoolExecutor(2) as threads:
-        for done in [threads.submit(run, rank) for rank in (0, 1)]:
-            done.result()
 
 
 def run_process(rank, rendezvous):
