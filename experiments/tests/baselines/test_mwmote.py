@@ -152,11 +152,3 @@ def test_large_classes_are_clustered_on_a_subset():
     found = analyse_minority(X, np.flatnonzero(y == 1), np.random.RandomState(0), cp=20.0, max_clustered=30)
     assert len(np.unique(found.cluster)) == 2
     assert len(np.unique(found.cluster[X[found.members, 0] > 10])) == 1
-
-
-def test_whole_numbers_become_real_ones():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 100, size=(40, 2))
-    resampled = MWMOTE(random_state=0).fit_resample(X, np.repeat([0, 1], [30, 10]))[0]
-    assert resampled.dtype == np.float64
-    assert (resampled != np.floor(resampled)).any()

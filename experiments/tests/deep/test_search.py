@@ -1,15 +1,11 @@
 """A search: chosen on validation alone, resumed, stopped in time, told on its pages; computed by torch alone."""
 
-import json
-
 import numpy as np
 import pytest
 
-from experiments.__main__ import main
 from experiments.deep import search as deep_search
 from experiments.deep.report import REFERENCE, paired
 from experiments.deep.results import read_results, search_size
-from experiments.deep.run import BAYES
 from experiments.deep.search import searched_methods
 from experiments.deep.summary import write_all
 from experiments.store import Store, run_cells
@@ -119,21 +115,3 @@ def test_pages(tmp_path):
     assert summary.count("+1.00 (10 of 10; 0.004, 0.000)") == 3
     results = read_results(store, "caltech101", "cuda", tuned=True)
     assert paired({m: runs[:2] for m, runs in results.items()}, "cifar100-imb") == {}, "too few seeds to test"
-
-
-def test_results_are_computed_once_and_then_reported(tmp_path, capsys, undrawn):
-    arguments = ["deep", "--dataset", "simulated-small", "--quick", "--device", "cpu", "--out", str(tmp_path)]
-    main([*arguments, "--no-report", "--method", "CE", "--method", REFERENCE, "--seeds", "1"])
-    out = capsys.readouterr().err
-    assert "3 fits, 0 already computed" in out
-    assert "3 of 3 in" in out
-    tuned = [*arguments, "--method", "CE", "--tuned", "--settings", "2", "--tuning-seeds", "1", "--seeds", "2"]
-    main([*tuned, "--no-report"])
-    assert "1 of 1 in" in capsys.readouterr().err
-    main([*arguments, "--no-report", "--method", "CE", "--seeds", "1"])
-    assert "2 fits, 2 already computed" in capsys.readouterr().err
-    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
-    main(tuned)
-    assert "deep-simulated-small-tuned-quick.md" in capsys.readouterr().out
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == stamps
-    assert BAYES in {json.loads(path.read_text()).get("method", path.parent.name) for path in stamps}
