@@ -123,6 +123,16 @@ def test_options_of_the_command_are_known():
         assert {word for word in words if word.startswith("--")} <= options | {"--help"}, line
 
 
+def test_options_of_the_experiments_are_known():
+    from experiments.__main__ import _parser
+
+    lines = [line.split() for line in [*shell_lines(), *inline_commands()] if line.startswith("python -m experiments ")]
+    assert len(lines) > 10
+    for _, _, _, *words in lines:
+        if words not in (["NAME"], ["--help"]):
+            _parser().parse_args(words)
+
+
 @pytest.mark.parametrize("page", TEXTS)
 def test_links_lead_somewhere(page):
     text = BLOCK.sub("", TEXTS[page])
