@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn import datasets as sklearn_datasets
 from sklearn.utils import Bunch
@@ -37,6 +36,8 @@ NUMERIC_AT = [k for k in range(len(COLUMNS)) if k not in CATEGORICAL_AT]
 
 def read_kddcup99(path: Path, dtype: "np.dtype[Any]") -> Bunch:
     """Parse the original file."""
+    import pandas as pd  # only here: tests of the core draw other sets without pandas
+
     try:
         table = pd.read_csv(path, header=None, compression="gzip", keep_default_na=False)
         if table.shape[1] != len(COLUMNS) + 1:
