@@ -11,6 +11,7 @@ from mauc import SurrogateRisk
 from mauc.nn import MAUCLoss
 from mauc.nn.functional import mauc_score
 from mauc.surrogates import CustomSurrogate, get_surrogate
+from mauc.theory import ova_weights
 
 # With what torch alone tells apart: exponentials that need a shift, and hinges that are lines on [−1, 1] or are not.
 TORCH_CASES = [
@@ -327,23 +328,11 @@ def test_huge_scores_do_not_cancel_or_overflow(surrogate):
 
 
 def test_class_counts_bring_back_the_training_sets_weights():
-    """Batches that even out the classes: on average the "ova" risk of the training set, only with class_counts."""
-    generator = torch.Generator().manual_seed(0)
-    sizes = torch.tensor([60, 30, 10])
-    y = torch.repeat_interleave(torch.arange(3), sizes)
-    logits = torch.randn(100, 3, generator=generator, dtype=torch.float64)
-    logits[:, 0] += 3.0 * (y == 0) + 2.0 * (y == 2)  # pairs with class 2 are hard, those with class 1 easy
-    whole = pair_loss(logits, y, pairs="ova").item()
-    begin = sizes.cumsum(0) - sizes
-    plain, corrected = [], []
-    for _ in range(300):
-        draws = torch.rand(3, 4, generator=generator, dtype=torch.float64) * sizes[:, None]
-        rows = (begin[:, None] + draws.long()).flatten()
-        plain.append(pair_loss(logits[rows], y[rows], pairs="ova").item())
-        corrected.append(pair_loss(logits[rows], y[rows], pairs="ova", class_counts=sizes).item())
-    standard_error = np.std(corrected) / np.sqrt(len(corrected))
-    assert abs(np.mean(corrected) - whole) < 4 * standard_error
-    assert abs(np.mean(plain) - whole) > 6 * standard_error
+    """A batch that evens out the classes has the "ova" pair weights of the training set, only with class_counts."""
+    logits, y, sizes = draw_logits(12, 3), torch.arange(12) % 3, np.array([60, 30, 10])
+    expected = pair_loss(logits, y, pairs=ova_weights(sizes / 100)).item()
+    assert pair_loss(logits, y, pairs="ova", class_counts=sizes).item() == pytest.approx(expected, rel=1e-12)
+    assert abs(pair_loss(logits, y, pairs="ova").item() / expected - 1) > 1e-3
 
 
 def test_class_counts_of_the_batch_change_nothing():
