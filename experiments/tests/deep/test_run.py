@@ -7,7 +7,8 @@ from joblib import parallel_config
 from scipy import sparse
 
 from experiments.deep import run as deep
-from experiments.deep.data import DATASETS, load, parts_of
+from experiments.deep.data import DATASETS, DeepData, load, parts_of
+from experiments.deep.fit import Batches, Features, Shuffled
 from experiments.deep.methods import METHODS
 from experiments.deep.run import BAYES, judge, run
 from mauc import mauc_score
@@ -23,16 +24,16 @@ def without_clock(result):
     return {key: value for key, value in result.items() if key not in CLOCK}
 
 
-def test_sparse_features(tmp_path):
+@pytest.mark.parametrize("name", ["CE", "BM"])
+def test_sparse_features_are_made_dense_by_the_batch(name):
     y = np.arange(60) % 3
-    X = sparse.csr_matrix(np.eye(3, 9)[y] * 5.0)
-    np.savez(tmp_path / "s.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
-    data = load("user-imb", features=str(tmp_path / "s.npz"))
-    assert sparse.issparse(data.X)
-    assert (data.X != X).nnz == 0
-    assert parts_of(data, 0).X is data.X
-    for method in ("CE", "BM", "exponential, covered"):
-        assert run("user-imb", None, str(tmp_path / "s.npz"), method, 0, "cpu", True)["test"] > 0.6
+    X = sparse.csr_matrix(np.eye(3, 9, dtype=np.float32)[y])
+    parts = parts_of(DeepData("user-imb", X, y, ("a", "b", "c"), ()), 0)
+    assert parts.X is X
+    made, _ = deep.resample(METHODS[name], parts, Features(X, torch.device("cpu")), torch.from_numpy(y), 0)
+    features, classes, rows = made
+    batches = list(Batches(features, classes, rows, Shuffled(len(rows), 16, 0), 3))
+    assert all(torch.equal(x.argmax(1), codes) for x, codes in batches)
 
 
 def test_simulated_sets_have_a_ceiling():
