@@ -46,8 +46,6 @@ def separated_means(n_classes: int, n_features: int, separation: float, rng: np.
     Exactly so for every pair where there is room, ``C ≤ d + 1``: the corners of a regular simplex, turned at random.
     Otherwise at random directions, and ``separation`` is the root of the mean squared distance.
     """
-    if n_classes == 1:
-        return np.zeros((1, n_features))
     if n_classes <= n_features + 1:
         # The unit vectors are √2 apart; their differences from the centre span one dimension less. Helmert's basis is
         # a formula: an SVD of equal singular values comes out turned by another build of LAPACK.

@@ -85,10 +85,7 @@ class KnownClasses(ABC):
         Theorem 2: with :math:`s_i = \\eta_i / p_i`, the best score of class i is
         :math:`s_i / \\sum_{j \\ne i} s_j`. It does not depend on the priors.
         """
-        logs = self._checked(X)
-        if self.n_classes == 1:
-            return np.zeros_like(logs)
-        return activate(logs, "log_odds")
+        return activate(self._checked(X), "log_odds")
 
     def sample(self, size: int | ArrayLike, seed: int = 0) -> tuple[Any, Ints]:
         """Return fresh features and classes, never those of the data set itself.
