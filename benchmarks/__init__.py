@@ -2,9 +2,8 @@
 
 | work | command | page in ``docs/results`` |
 |---|---|---|
-| ``mauc_score``, the risk and its gradient, growth, memory | ``benchmarks`` | ``core.md`` |
+| ``mauc_score``, the risk and its gradient: speed, growth, memory | ``benchmarks`` | ``core.md`` |
 | the torch losses against cross-entropy | ``benchmarks.torch_loss`` (``--recommended``) | ``torch.md`` |
-| a training epoch against one with cross-entropy | ``benchmarks.torch_epoch`` | ``torch.md`` |
 | the metric on a GPU | ``benchmarks.gpu_metric`` | ``torch.md`` |
 | ``MAUCClassifier.fit`` on KDD Cup 99 | ``benchmarks.kddcup99`` | ``kddcup99-20.md`` |
 | defaults of ``MAUCClassifier`` | ``benchmarks.linear_defaults`` | ``linear-defaults.md`` |

@@ -16,7 +16,6 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "metric-speed": metric.speed,
     "metric-memory": metric.memory,
     "metric-interval": metric.interval,
-    "risk-loops": risk.against_loops,
     "risk-ranked": risk.ranked_against_moments,
     "risk-growth": risk.growth,
     "risk-memory": risk.memory,

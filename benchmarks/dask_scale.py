@@ -190,35 +190,26 @@ def main() -> None:
     parser.add_argument("--rows", type=float, nargs="*", default=[1e6, 1e7])
     parser.add_argument("--fit-rows", type=float, nargs="*", default=[2e6])
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4])
-    parser.add_argument("--works", nargs="*", default=list(WORK), choices=list(WORK))
-    parser.add_argument("--no-memory", action="store_true", help="leave out what needs all rows in one process")
     asked = parser.parse_args()
     print(
         "| work | engine | time | ratio | processor time | ratio | error | peak per process | moved between workers |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    for work in asked.works:
+    for work in WORK:
         for n in map(int, asked.fit_rows if work == "fit" else asked.rows):
-            lines: list[Line] = []
-            if not asked.no_memory:
-                lines += [alone(work, n, None)]
-                show(lines[-1], lines[0])
-                lines += [alone(work, n, "threads")]
-                show(lines[-1], lines[0])
+            first = alone(work, n, None)
+            show(first, first)
+            show(alone(work, n, "threads"), first)
             for n_workers in asked.workers:
-                lines.append(on_cluster(work, n, n_workers))
-                show(lines[-1], lines[0])
+                show(on_cluster(work, n, n_workers), first)
 
 
 def show(line: Line, first: Line) -> None:
     """Print one row of the table."""
-    ratios, error = ("", ""), ""
-    if first.engine == "in memory":
-        ratios = f"{line.seconds / first.seconds:.2f}", f"{line.cpu / first.cpu:.2f}"
-        error = f"{abs(line.result - first.result):.1e}"
+    time_ratio, cpu_ratio = line.seconds / first.seconds, line.cpu / first.cpu
     print(
-        f"| {line.work} | {line.engine} | {line.seconds:.1f} s | {ratios[0]} | {line.cpu:.1f} s | {ratios[1]} "
-        f"| {error} | {line.peak:.0f} MiB | {line.moved:.1f} MiB |",
+        f"| {line.work} | {line.engine} | {line.seconds:.1f} s | {time_ratio:.2f} | {line.cpu:.1f} s | {cpu_ratio:.2f} "
+        f"| {abs(line.result - first.result):.1e} | {line.peak:.0f} MiB | {line.moved:.1f} MiB |",
         flush=True,
     )
 

@@ -1,7 +1,7 @@
 """``MAUCClassifier`` on KDD Cup 99 against scikit-learn's logistic regression: time, memory, MAUC, rarest pairs.
 
-Needs the data folder: ``MAUC_DATA_HOME=… python -m benchmarks.kddcup99 [iterations] [models …]``. Prints a table and
-writes it to ``results``. "Balanced" models get balanced class weights. Time is processor time, with one thread each
+Needs the data folder: ``MAUC_DATA_HOME=… python -m benchmarks.kddcup99 [iterations]``. Prints a table and writes it to
+``results``. "Balanced" models get balanced class weights. Time is processor time, with one thread each
 (``OMP_NUM_THREADS=1``), which does not count other processes.
 """
 
@@ -24,11 +24,10 @@ from experiments.report_parts import machine, markdown_table
 from experiments.score_tables import pairs_by_rarity
 from mauc import MAUCClassifier, MAUCPluginClassifier, mauc_score, pairwise_auc
 
-ITERATIONS = int(sys.argv[1]) if sys.argv[1:2] and sys.argv[1].isdigit() else 20
 RARE = 5
 
 
-def main() -> None:
+def main(iterations: int = 20) -> None:
     """Time the fits on all rows; test fits on four fifths of each class on the rest."""
     bunch = datasets.load("kddcup99")
     y = bunch.y
@@ -38,17 +37,17 @@ def main() -> None:
     del bunch["X"]
     print(f"X: {X.shape}, {X.nbytes / 2**20:.0f} MiB", flush=True)
     models: dict[str, Any] = {
-        "LR": LogisticRegression(max_iter=ITERATIONS),
-        "LR, balanced": LogisticRegression(max_iter=ITERATIONS),
-        "plug-in on LR": MAUCPluginClassifier(LogisticRegression(max_iter=ITERATIONS)),
-        "MAUCClassifier()": MAUCClassifier(max_iter=ITERATIONS),
-        "MAUC exponential, α = 4": MAUCClassifier("exponential", alpha=4.0, log_loss=0.0, max_iter=ITERATIONS),
-        "MAUC squared": MAUCClassifier("squared", log_loss=0.0, max_iter=ITERATIONS),
-        "MAUC hinge": MAUCClassifier("hinge", alpha=1.0, log_loss=0.0, max_iter=ITERATIONS),
+        "LR": LogisticRegression(max_iter=iterations),
+        "LR, balanced": LogisticRegression(max_iter=iterations),
+        "plug-in on LR": MAUCPluginClassifier(LogisticRegression(max_iter=iterations)),
+        "MAUCClassifier()": MAUCClassifier(max_iter=iterations),
+        "MAUC exponential, α = 4": MAUCClassifier("exponential", alpha=4.0, log_loss=0.0, max_iter=iterations),
+        "MAUC squared": MAUCClassifier("squared", log_loss=0.0, max_iter=iterations),
+        "MAUC hinge": MAUCClassifier("hinge", alpha=1.0, log_loss=0.0, max_iter=iterations),
     }
     rows, base = [], 0.0
-    for name in sys.argv[2:] or models:
-        model, balanced = models[name], "balanced" in name
+    for name, model in models.items():
+        balanced = "balanced" in name
         seconds = _fit(model, X, y, balanced)
         base = base or seconds
         memory = _memory(model, X, y, balanced)
@@ -60,12 +59,12 @@ def main() -> None:
         print(row, flush=True)
     head = ["model", "CPU s of the fit", "ratio", "peak memory / X", "test MAUC × 100", f"{RARE} rarest pairs × 100"]
     shape = f"{X.shape[0]:,} × {X.shape[1]}, {len(np.unique(y))} classes"
-    text = f"""KDD Cup 99, {shape}, {ITERATIONS} iterations each. Time and memory are of a fit on all rows;
+    text = f"""KDD Cup 99, {shape}, {iterations} iterations each. Time and memory are of a fit on all rows;
 MAUC is of a fit on four fifths of each class, tested on the rest. {machine()}
 
 {markdown_table(head, rows)}
 """
-    out = Path(__file__).parent / "results" / f"kddcup99-{ITERATIONS}.md"
+    out = Path(__file__).parent / "results" / f"kddcup99-{iterations}.md"
     out.parent.mkdir(exist_ok=True)
     out.write_text(text)
     print(text)
@@ -107,4 +106,4 @@ def _rarest(y: np.ndarray, scores: np.ndarray) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

@@ -1,16 +1,14 @@
 """How the defaults of ``MAUCClassifier`` and of the surrogates' α were chosen, and how they compare with balanced LR.
 
-Needs the data folder: ``MAUC_DATA_HOME=… python -m benchmarks.linear_defaults [test] [kddcup99] [terms] [alphas]``,
+Needs the data folder: ``MAUC_DATA_HOME=… python -m benchmarks.linear_defaults [test] [terms] [alphas]``,
 all parts by default. α and the terms are compared on the validation parts of five of the paper's tables, on the
-authors' splits; the default is then tested on the test parts of all nine, on imbalanced digits, and on KDD Cup 99 after
-as many iterations. Every part is written to ``results``, and the page of all parts that are there.
+authors' splits; the default is then tested on the test parts of all nine and on imbalanced digits. Every part is
+written to ``results``, and the page of all parts that are there.
 """
 
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +18,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.kddcup99 import split
-from experiments import datasets
 from experiments.report_parts import folded, machine, markdown_table
 from experiments.traditional.run import TABLES, parts_of
 from mauc import MAUCClassifier, mauc_score
@@ -42,7 +38,7 @@ Part = tuple[Any, Any, Any, Any]
 
 def main() -> None:
     """Fit, print, write."""
-    parts = {"test": _tested, "kddcup99": _kddcup99, "terms": _terms, "alphas": _alphas}
+    parts = {"test": _tested, "terms": _terms, "alphas": _alphas}
     out = Path(__file__).parent / "results"
     out.mkdir(exist_ok=True)
     files = {name: out / f"linear-defaults-{name}.md" for name in parts}
@@ -170,28 +166,6 @@ The table shows test MAUC × 100 on the paper's nine tables, {SPLITS} of the aut
 training rows a class, ten seeds. We chose the weight 0.5 on validation rows, after seeing the test rows of eight tables
 with the weight 1."""
     return f"{intro}\n\n{markdown_table(head, rows)}"
-
-
-def _kddcup99(iterations: int = 20) -> str:
-    """Compare on half a million rows with classes of two, where no solver converges in 20 iterations."""
-    bunch = datasets.load("kddcup99")
-    train, test = split(bunch.y)
-    X = StandardScaler().fit_transform(bunch.X)
-    models = {
-        "balanced LR": LogisticRegression(class_weight="balanced", max_iter=iterations),
-        OURS: MAUCClassifier(max_iter=iterations),
-    }
-    rows = []
-    for name, model in models.items():
-        begin = time.process_time()
-        value = score(partial(lambda one: one, model), (X[train], bunch.y[train], X[test], bunch.y[test]))
-        rows.append([name, f"{value:.2f}", f"{time.process_time() - begin:.0f}"])
-        print(rows[-1], flush=True)
-    intro = f"""### KDD Cup 99
-
-The table shows test MAUC × 100 after {iterations} iterations on {len(train):,} rows, four fifths of each class, and
-processor seconds with one thread, prediction included."""
-    return f"{intro}\n\n{markdown_table(['model', 'test MAUC', 'CPU s'], rows)}"
 
 
 def _gain(each: Any) -> str:

@@ -1,46 +1,12 @@
-"""The surrogate risk and its gradient: against Python loops, scheme against scheme, growth and memory."""
+"""The surrogate risk and its gradient: scheme against scheme, growth and memory."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.measure import Row, alternate, extra_bytes, faster, seconds
+from benchmarks.measure import Row, alternate, extra_bytes, seconds
 from benchmarks.metric import softmax_scores
-from experiments.acceleration import LOSSES, PRIORS, naive_value_and_gradient
 from mauc import SurrogateRisk
-from mauc.risk import schemes_of
-from mauc.surrogates import get_surrogate
-
-LOOPS: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
-    **LOSSES,
-    "q_hinge": (lambda t: max(1 - t, 0.0) ** 2, lambda t: -2 * max(1 - t, 0.0)),
-}
-
-
-def against_loops() -> list[Row]:
-    """Time the paper's acceleration setting at its largest N."""
-    rng = np.random.default_rng(0)
-    n, c = 1024, len(PRIORS)
-    y = rng.choice(c, n, p=PRIORS)
-    scores = rng.dirichlet(np.ones(c), n)
-    rows = []
-    for name, (loss, derivative) in LOOPS.items():
-        # By its own scheme: on these scores a hinge with α = 1 is a line, which "auto" would take it for.
-        surrogate = get_surrogate(name, alpha=1.0)
-        risk = SurrogateRisk(surrogate, scheme=schemes_of(surrogate)[0])
-        kept: list[tuple[float, np.ndarray]] = []
-        ours, theirs = alternate(
-            lambda risk=risk: risk.value_and_gradient(y, scores),
-            lambda loss=loss, d=derivative, out=kept: out.append(naive_value_and_gradient(y, scores, loss, d)),
-            repeat=200,
-        )
-        value, gradient = risk.value_and_gradient(y, scores)
-        error = max(abs(value - kept[0][0]), float(np.abs(gradient - kept[0][1]).max()))
-        target = 4_000 if risk.scheme_ == "ranked" else 10_000
-        work = f"{name} value and gradient, N={n}, C={c}"
-        rows.append(faster(work, "pairwise loops in Python", ours, theirs, target, error))
-    return rows
 
 
 def ranked_against_moments() -> list[Row]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.measure import alternate, seconds
 from experiments.report_parts import machine, markdown_table
-from experiments.tabular.against import Contest, rival_scores
+from experiments.tabular.against import autogluon_scores
 from experiments.tabular.data import load_frame
 from mauc import MAUCStackingClassifier
 
@@ -35,8 +35,8 @@ def rows_of(name: str, limit: int, rival_python: str | None) -> list[list[str]]:
         X = frame.iloc[np.resize(order, n)]
         theirs: float | None = None
         if rival_python is not None:
-            contest = Contest(None, None, os.cpu_count() or 1, rival_python)
-            _, details = rival_scores(contest, "autogluon", limit, frame.iloc[train], y[train], X, int(y.max()) + 1)
+            rows, cores = (frame.iloc[train], y[train], X), os.cpu_count() or 1
+            _, details = autogluon_scores(rival_python, limit, *rows, int(y.max()) + 1, cores=cores)
             theirs = details.get("predict_seconds")
         ours, _ = alternate(lambda X=X: stack.predict_proba(X), lambda: None, repeat=5)
         ratio = "" if theirs is None else f"{ours / theirs:.2f}"

@@ -1,9 +1,9 @@
 """The torch loss, forward and backward, against cross-entropy on the same logits: ``python -m benchmarks.torch_loss``.
 
 Prints for each shape the error against float64, the time, its ratio to cross-entropy in the same mode (eager, as a
-replayed CUDA graph, which is the device's own time, and with ``--compiled`` compiled), and the fraction of the
-bandwidth floor: two reads and one write of the logits at the device's measured copy bandwidth. On the CPU one thread
-is timed by its own clock, so that neighbours do not count.
+replayed CUDA graph, which is the device's own time), and the fraction of the bandwidth floor: two reads and one write
+of the logits at the device's measured copy bandwidth. On the CPU one thread is timed by its own clock, so that
+neighbours do not count.
 """
 
 import argparse
@@ -65,7 +65,7 @@ class Data:
     target: Tensor
 
     @classmethod
-    def draw(cls, n: int, c: int, device: torch.device, peaked: float) -> "Data":
+    def draw(cls, n: int, c: int, device: torch.device) -> "Data":
         generator = torch.Generator().manual_seed(0)
         target = torch.randint(0, c, (n,), generator=generator).to(device)
         count = max(1, min(16, (256 << 20) // (4 * n * c))) if device.type == "cuda" else 1
@@ -73,7 +73,6 @@ class Data:
         for seed in range(count):
             generator = torch.Generator(device).manual_seed(seed)
             x = torch.randn(n, c, generator=generator, device=device)
-            x.scatter_add_(1, target[:, None], torch.full((n, 1), peaked, device=device))
             logits.append(x.requires_grad_())
         return cls(logits, target)
 
@@ -167,11 +166,8 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--peaked", type=float, default=0.0, help="added to the logit of the true class")
     parser.add_argument("--budget", type=float, default=1.0, help="seconds for a shape and a loss")
-    parser.add_argument("--shape", type=int, nargs=2, action="append", help="samples and classes; may be repeated")
     parser.add_argument("--recommended", action="store_true", help="the recommended loss alone")
-    parser.add_argument("--compiled", action="store_true", help="time both under torch.compile too")
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
     if device.type == "cpu":
@@ -185,14 +181,12 @@ def main() -> None:
 def table(name: str, device: torch.device, arguments: argparse.Namespace) -> None:
     """Measure and print the rows."""
     bandwidth = copy_bandwidth(device)
-    print(
-        f"{name}, torch {torch.__version__}, copy bandwidth {bandwidth / 1e9:.0f} GB/s, peaked {arguments.peaked:g}\n"
-    )
-    modes = "eager | target | graph | target | compiled"
+    print(f"{name}, torch {torch.__version__}, copy bandwidth {bandwidth / 1e9:.0f} GB/s\n")
+    modes = "eager | target | graph | target"
     print(f"| shape | loss | error | time, µs | cross-entropy, µs | {modes} | of the floor |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    for n, c in arguments.shape or SHAPES[device.type]:
-        data = Data.draw(n, c, device, arguments.peaked)
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for n, c in SHAPES[device.type]:
+        data = Data.draw(n, c, device)
         floor = 3 * 4 * n * c / bandwidth
         counts = torch.bincount(data.target.cpu(), minlength=c).clamp(min=1)
         for settings in [*RECOMMENDED, *([] if arguments.recommended else PAIRS)]:
@@ -201,13 +195,9 @@ def table(name: str, device: torch.device, arguments: argparse.Namespace) -> Non
             ours = ours.to(device)
             off = error(data, ours)
             mine, theirs = in_turns([step(data, ours), step(data, cross_entropy)], device, arguments.budget)
-            graph = compiled = None
+            graph = None
             if device.type == "cuda":
                 graph = ratio([graph_of(step(data, loss)) for loss in (ours, cross_entropy)], device, arguments.budget)
-            if arguments.compiled:
-                torch.compiler.reset()
-                both = [step(data, torch.compile(loss, fullgraph=True)) for loss in (ours, cross_entropy)]
-                compiled = ratio(both, device, arguments.budget)
             of_eager, of_graph = target_of(device.type, n, settings)
             name = f"recommended, {settings.get('activation', 'softmax')}"
             if pairs_alone:
@@ -215,7 +205,7 @@ def table(name: str, device: torch.device, arguments: argparse.Namespace) -> Non
             print(
                 f"| ({n}, {c}) | {name} | {off:.1e} | {mine * 1e6:.1f} | {theirs * 1e6:.1f} "
                 f"| {mine / theirs:.2f} | {shown(of_eager, '≤ ')} | {shown(graph)} | {shown(of_graph, '≤ ')} "
-                f"| {shown(compiled)} | {floor / mine:.2f} |",
+                f"| {floor / mine:.2f} |",
                 flush=True,
             )
 

@@ -1,6 +1,5 @@
 """Configure Sphinx for ``make docs``: it works offline, with warnings as errors."""
 
-import os
 import re
 import sys
 from importlib import import_module
@@ -31,17 +30,6 @@ extensions = [
 ]
 exclude_patterns = ["_build", "auto_examples/*.ipynb", "auto_examples/*.py", "api/backreferences"]
 templates_path = ["_templates"]
-
-# With a network, names of other projects become links: MAUC_DOCS_INTERSPHINX=1 make docs
-if os.environ.get("MAUC_DOCS_INTERSPHINX") == "1":
-    extensions.append("sphinx.ext.intersphinx")
-    intersphinx_mapping = {
-        "python": ("https://docs.python.org/3", None),
-        "numpy": ("https://numpy.org/doc/stable", None),
-        "sklearn": ("https://scikit-learn.org/stable", None),
-        "torch": ("https://docs.pytorch.org/docs/stable", None),
-        "torchmetrics": ("https://lightning.ai/docs/torchmetrics/stable", None),
-    }
 
 # Pages
 myst_enable_extensions = ["dollarmath", "colon_fence"]
@@ -128,45 +116,6 @@ def block_math(self, node):
     raise nodes.SkipNode
 
 
-# Benchmarks write pages without a heading.
-RESULT_TITLES = {
-    "acceleration": "Acceleration over pairwise loops",
-    "deep": "The paper's deep experiments",
-    "deep-caltech101-tuned": "Caltech-101, all methods tuned",
-    "deep-cifar100-imb-32px-tuned": "CIFAR-100-Imb at 32 pixels, all methods tuned",
-    "deep-cifar100-imb-tuned": "CIFAR-100-Imb at 224 pixels, all methods tuned",
-    "deep-flowers102-tuned": "Flowers-102, all methods tuned",
-    "deep-ham10000-part-tuned": "HAM10000, all methods tuned",
-    "deep-summary-tuned": "Six real sets, all methods tuned",
-    "deep-cifar100-imb": "CIFAR-100-Imb at the paper's settings",
-    "deep-kddcup99": "Deep networks on KDD Cup 99",
-    "deep-kddcup99-tuned": "KDD Cup 99, all methods tuned",
-    "deep-simulated-cifar100-imb": "Deep networks on simulated CIFAR-100-Imb",
-    "deep-simulated-user-imb": "Deep networks on simulated User-Imb",
-    "linear-defaults": "Defaults of the linear model",
-    "runtime-cuda": "Seconds per epoch",
-    "generalization": "The gap between training and test",
-    "traditional-80-10-10-standard": "Nine tables, 80/10/10 splits, standardised columns",
-    "traditional-authors-rows": "Nine tables, the authors' splits, unit rows",
-    "traditional-authors-standard": "Nine tables, the authors' splits, standardised columns",
-}
-
-
-def add_result_title(app, docname, source):
-    folder, _, name = docname.partition("/")
-    if folder == "results" and not source[0].lstrip().startswith("# "):
-        title = RESULT_TITLES.get(name, name.replace("-", " ").capitalize())
-        source[0] = f"# {title}\n\n{source[0]}"
-
-
-def list_other_results(app, docname, source):
-    """List the pages of results/ that its index does not name last; a glob would warn if there are none."""
-    if docname == "results/index":
-        others = sorted(page.stem for page in (HERE / "results").glob("*.md"))
-        others = [name for name in others if name != "index" and f"\n{name}\n" not in source[0]]
-        source[0] = source[0].replace("(other pages)\n", "".join(f"{name}\n" for name in others))
-
-
 def quote_rows(app, docname, source):
     """Insert rows of a results table where a page asks for them, so that numbers are written once."""
 
@@ -206,8 +155,5 @@ def check_that_every_name_is_listed(app):
 
 def setup(app):
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
-    app.connect("source-read", add_result_title)
-    app.connect("source-read", list_other_results)
-    app.connect("env-get-outdated", lambda app, env, added, changed, removed: ["results/index"])
     app.connect("source-read", quote_rows)
     app.connect("builder-inited", check_that_every_name_is_listed)

@@ -46,14 +46,14 @@ def _parser() -> argparse.ArgumentParser:
         experiment.add_argument("--quick", action="store_true", help="smaller grids and sizes: a few minutes")
     for name in ("traditional", "tabular", "deep", "longtail"):
         each[name].add_argument("--data-home", help="folder with the data files")
-    for name in ("traditional", "tabular", "deep", "longtail", "consistency"):
+    for name in ("traditional", "tabular", "deep", "longtail"):
         each[name].add_argument("--method", action="append", help="only this method; repeatable")
     for name in ("tabular", "longtail"):
         each[name].add_argument("--set", dest="set_", action="append", help="only this set; repeatable")
-    for name in ("deep", "longtail", "consistency"):
+    for name in ("deep", "longtail"):
         each[name].add_argument("--seeds", type=int, default=3)
-    for name, device in {"deep": "auto", "runtime": "auto", "consistency": "cpu"}.items():
-        each[name].add_argument("--device", default=device, help=f"auto, cpu or cuda (default: {device})")
+    for name in ("deep", "runtime"):
+        each[name].add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     each["runtime"].add_argument("--dataset", action="append", help="cifar100-imb, user-imb or inaturalist; repeatable")
     _add_tables(each["traditional"], each["tabular"])
     _add_networks(each["deep"], each["longtail"])
@@ -64,13 +64,9 @@ def _add_tables(traditional: argparse.ArgumentParser, tabular: argparse.Argument
     traditional.add_argument("--splits", default="authors", help="authors, or 80-10-10 without overlap")
     traditional.add_argument("--preprocessing", default="both", help="rows (authors'), standard or both")
     traditional.add_argument("--table", action="append", help="only this table; repeatable")
-    traditional.add_argument("--n-splits", type=int, default=15, help="how many of the fifteen splits")
-    tabular.add_argument("--n-splits", type=int, help="splits of each set (default: 10, or 2 with --quick)")
     tabular.add_argument("--tables", help="also the CSV files of this folder: header line, class last")
-    tabular.add_argument("--against", action="append", choices=("autogluon", "flaml"), help="only the stack and these")
+    tabular.add_argument("--autogluon", metavar="PYTHON", help="only the stack and the AutoGluon of this interpreter")
     tabular.add_argument("--budget", type=int, action="append", help="seconds for each of them (default: 30, 90, 300)")
-    tabular.add_argument("--cores", type=int, default=1, help="cores for each of them")
-    tabular.add_argument("--rival-python", help="Python of the environment that has them")
 
 
 def _add_networks(deep: argparse.ArgumentParser, longtail: argparse.ArgumentParser) -> None:

@@ -1,6 +1,5 @@
 """More and more samples of a problem whose Bayes MAUC is known: which losses approach it."""
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,12 @@ from torch import nn
 from experiments import datasets
 from experiments.deep.fit import Batches, Features, InOrder, Schedule, Shuffled, fit, scores_of
 from experiments.deep.networks import network
-from experiments.device import check_device, machine_with
 from experiments.plots import series
 from experiments.registry import Experiment
-from experiments.report_parts import machines, markdown_table, save_figure, spread
+from experiments.report_parts import machine, machines, markdown_table, save_figure, spread
 from experiments.score_tables import done
 from experiments.store import Cell, Store, write_whole
 from mauc._typing import Floats, Ints
-from mauc._validation import check_choice
 from mauc.metrics import mauc_score
 from mauc.nn import LogitAdjustedLoss
 from mauc.nn.modules import MAUCLoss
@@ -29,6 +26,7 @@ __all__ = ["METHODS", "SIZES", "cells", "experiment", "measure", "write_report"]
 
 SIZES = (300, 1_000, 3_000, 10_000, 30_000)
 QUICK_SIZES = (300, 1_000, 3_000)
+SEEDS = 3
 PROBLEM: dict[str, Any] = {"n_classes": 5, "imbalance": 20.0, "n_features": 10, "separation": 2.0}
 HIDDEN = (64, 64)
 BATCH = 250
@@ -56,31 +54,24 @@ METHODS = (*(f"MAUC {name}" for name in OPTIONS), BOTH, ADJUSTED, COVERED, "cros
 BAYES = "Bayes scores"
 
 
-def experiment(
-    *, method: Sequence[str] | None = None, seeds: int = 3, device: str = "cpu", quick: bool = False
-) -> Experiment:
-    """Plan all methods unless some are named; a quick run has one seed."""
-    place = check_device(device).type
-    work = cells(methods=method, seeds=1 if quick else seeds, place=place, quick=quick)
-    return Experiment(work, partial(write_report, device=place, quick=quick))
+def experiment(*, quick: bool = False) -> Experiment:
+    """Plan the experiment."""
+    return Experiment(cells(quick=quick), partial(write_report, quick=quick))
 
 
-def cells(
-    *, methods: Sequence[str] | None = None, seeds: int = 3, place: str = "cpu", quick: bool = False
-) -> list[Cell]:
-    """Return one cell for each size, method and seed."""
-    names = [check_choice("--method", name, METHODS) for name in methods or METHODS]
+def cells(*, quick: bool = False) -> list[Cell]:
+    """Return one cell for each size, method and seed; a quick run has one seed."""
     depth = "quick" if quick else "full"
     steps = STEPS // 4 if quick else STEPS
     return [
-        Cell((depth, place, method, f"{n:06d}", f"{seed:02d}"), measure, (method, n, seed, place, steps))
+        Cell((depth, method, f"{n:06d}", f"{seed:02d}"), measure, (method, n, seed, steps))
         for n in (QUICK_SIZES if quick else SIZES)
-        for seed in range(seeds)
-        for method in (BAYES, *names)
+        for seed in range(1 if quick else SEEDS)
+        for method in (BAYES, *METHODS)
     ]
 
 
-def measure(method: str, n: int, seed: int, place: str, steps: int, per_class: int = PER_CLASS) -> dict[str, Any]:
+def measure(method: str, n: int, seed: int, steps: int, per_class: int = PER_CLASS) -> dict[str, Any]:
     """Return the test MAUC of a method trained on ``n`` samples; a quarter as many again choose the epoch.
 
     Every seed and size has its own samples of one problem, and the same test samples.
@@ -88,23 +79,19 @@ def measure(method: str, n: int, seed: int, place: str, steps: int, per_class: i
     known = datasets.load_simulated(n_samples=1000, **PROBLEM, seed=0)
     X_test, y_test = known.sample(np.full(len(known.priors), per_class), seed=0)
     if method == BAYES:
-        return {
-            "test": mauc_score(y_test, known.bayes_scores(X_test)),
-            "diverged": None,
-            "machine": machine_with(place),
-        }
+        return {"test": mauc_score(y_test, known.bayes_scores(X_test)), "diverged": None, "machine": machine()}
     counts = np.maximum(np.rint(n * known.priors).astype(np.int64), 4)
     X, y = known.sample(counts, seed=1 + 2 * (1000 * seed + n))
     X_held, y_held = known.sample(np.maximum(counts // 4, 4), seed=2 + 2 * (1000 * seed + n))
-    where = torch.device(place)
+    where = torch.device("cpu")
     rows = np.arange(len(y))
     order: Shuffled | ClassCoverageBatchSampler = Shuffled(len(y), BATCH, seed)
     if method.startswith("MAUC ") or method == COVERED:
         order = ClassCoverageBatchSampler(y, BATCH, min_per_class=4, seed=seed)
     loss = _loss(method, order.class_visits if isinstance(order, ClassCoverageBatchSampler) else counts)
-    prior = torch.from_numpy(np.log(counts / counts.sum())).to(where) if method.startswith("plug-in") else None
+    prior = torch.from_numpy(np.log(counts / counts.sum())) if method.startswith("plug-in") else None
     features = Features(X.astype(np.float32), where)
-    train = Batches(features, torch.from_numpy(y).to(where), rows, order, steps // EPOCHS)
+    train = Batches(features, torch.from_numpy(y), rows, order, steps // EPOCHS)
     held_out = InOrder(Features(X_held.astype(np.float32), where), np.arange(len(y_held)))
     schedule = Schedule("adam", RATE, 1e-6, 0.7, 1, BATCH, EPOCHS)
     model = network(X.shape[1], HIDDEN, len(counts), seed=seed)
@@ -113,7 +100,7 @@ def measure(method: str, n: int, seed: int, place: str, steps: int, per_class: i
         "diverged": result.diverged,
         "epoch": result.best_epoch,
         "fit_seconds": result.seconds,
-        "machine": machine_with(place),
+        "machine": machine(),
     }
     if not result.scores:
         return {**out, "test": None}
@@ -133,13 +120,13 @@ def _loss(method: str, counts: Ints | Floats) -> nn.Module:
     return nn.CrossEntropyLoss()
 
 
-def write_report(store: Store, folder: Path, device: str = "cpu", *, quick: bool = False) -> list[Path]:
+def write_report(store: Store, folder: Path, *, quick: bool = False) -> list[Path]:
     """Write ``consistency.md`` and ``consistency.png`` of the results on disk; return the files."""
     depth, sizes = ("quick", QUICK_SIZES) if quick else ("full", SIZES)
     runs: dict[str, dict[int, list[dict[str, Any]]]] = {}
     for method in (BAYES, *METHODS):
         for n in sizes:
-            prefix = (depth, device, method, f"{n:06d}")
+            prefix = (depth, method, f"{n:06d}")
             found = [store.read((*prefix, seed)) for seed in done(store, prefix)]
             if found:
                 runs.setdefault(method, {})[n] = found

@@ -144,7 +144,7 @@ class PPDOptimizer(torch.optim.Optimizer):
             g = g.add(p, alpha=group["weight_decay"])
         if not state:
             state["reference"], state["sum"], state["squares"] = p.clone(), torch.zeros_like(p), torch.zeros_like(p)
-            state["count"] = torch.zeros((), device=p.device)  # there, so that a recorded step counts too
+            state["count"] = 0
         metric = state["squares"].addcmul_(g, g).sqrt().add_(group["delta"])
         rate, pull = group["lr"], 1.0 / group["proximal"]
         if group["ascent"]:
@@ -165,5 +165,6 @@ class PPDOptimizer(torch.optim.Optimizer):
                 if state:
                     p.copy_(state["sum"] / state["count"])
                     state["reference"].copy_(p)
-                    for name in ("sum", "squares", "count"):
-                        state[name].zero_()
+                    state["sum"].zero_()
+                    state["squares"].zero_()
+                    state["count"] = 0

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ClassBalancedLoss", "FocalLoss", "LDAMLoss", "effective_number_weights"]
+__all__ = ["ClassBalancedLoss", "LDAMLoss", "effective_number_weights"]
 
 
 def effective_number_weights(class_counts: Any, beta: float = 0.9999) -> Tensor:
@@ -47,23 +47,11 @@ def _weighted_mean(losses: Tensor, weight: Tensor, y: Tensor) -> Tensor:
     return (losses * each).sum() / each.sum()
 
 
-class FocalLoss(nn.Module):
-    r"""Focal loss of the softmax, :math:`-(1 - p_y)^\gamma \log p_y`; γ = 0 is cross-entropy.
-
-    Lin, Goyal, Girshick, He, Dollár: Focal loss for dense object detection, ICCV 2017.
-    """
-
-    def __init__(self, gamma: float = 2.0) -> None:
-        super().__init__()
-        self.gamma = gamma
-
-    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Return the mean over the batch."""
-        return _focal(_log_p(logits, y), self.gamma).mean()
-
-
 class ClassBalancedLoss(nn.Module):
-    r"""Focal loss with the classes weighed by :func:`effective_number_weights`; γ = 0 is cross-entropy.
+    r"""Focal loss, :math:`-(1 - p_y)^\gamma \log p_y`, with the classes weighed by :func:`effective_number_weights`.
+
+    γ = 0 is cross-entropy. β = 0 weighs all classes alike, as the focal loss does (Lin, Goyal, Girshick, He, Dollár,
+    ICCV 2017).
 
     Cui, Jia, Lin, Song, Belongie: Class-balanced loss based on effective number of samples, CVPR 2019; there over the
     batch size, here, as in torch, over the summed weights of the batch.

@@ -123,6 +123,16 @@ def test_options_of_the_command_are_known():
         assert {word for word in words if word.startswith("--")} <= options | {"--help"}, line
 
 
+def test_options_of_the_experiments_are_known():
+    from experiments.__main__ import _parser
+
+    lines = [line.split() for line in [*shell_lines(), *inline_commands()] if line.startswith("python -m experiments ")]
+    assert len(lines) > 10
+    for _, _, _, *words in lines:
+        if words not in (["NAME"], ["--help"]):
+            _parser().parse_args(words)
+
+
 @pytest.mark.parametrize("page", TEXTS)
 def test_links_lead_somewhere(page):
     text = BLOCK.sub("", TEXTS[page])
@@ -151,6 +161,14 @@ def test_blocks_of_code_are_code(page):
         assert [line for line in typed if len(line) > LONGEST] == []
         if not code.startswith(">>> "):
             compile(code, page, "exec")
+
+
+def test_the_index_of_the_results_lists_every_page():
+    index = TEXTS["docs/results/index.md"]
+    listed = index.split(":hidden:\n\n")[1].split("\n```")[0].split("\n")
+    pages = [Path(page).stem for page in TEXTS if page.startswith("docs/results/")]
+    assert sorted([*listed, "index"]) == sorted(pages)
+    assert all(f"]({page}.md)" in index for page in listed)
 
 
 FRAMEWORKS = {

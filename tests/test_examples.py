@@ -30,13 +30,6 @@ def scores(text):
     return [float(x) for x in re.findall(r"MAUC (0\.\d+)", text)]
 
 
-def test_train_loop(run):
-    pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-    cross_entropy, mauc = scores(run("train_loop.py"))
-    assert mauc > 0.99
-    assert cross_entropy > 0.99
-
-
 # Lightning calls what torch 2.13 deprecates, and on machines with many cores it asks for workers.
 @pytest.mark.filterwarnings("ignore:`isinstance.treespec, LeafSpec.` is deprecated:FutureWarning")
 @pytest.mark.filterwarnings("ignore:The '(train|val)_dataloader' does not have many workers:UserWarning")

@@ -21,13 +21,8 @@ def main(
     make: Annotated[bool, typer.Option("--collect", help="Make the tables in the folder, and stop.")] = False,
     out: Annotated[Path, typer.Option(help="Store of results; what it has is not run again.")] = Path("fit.jsonl"),
     tables: Annotated[str | None, typer.Option(help="Names of tables, separated by commas. Default: all.")] = None,
-    only_small: Annotated[bool, typer.Option("--only-small", help="Tables of 50 to 5,000 rows.")] = False,
-    only_large: Annotated[bool, typer.Option("--only-large", help="Tables of 5,000 to 100,000 rows.")] = False,
     time_limit: Annotated[float, typer.Option(help="Seconds given to mauc fit, and to AutoGluon.")] = DEFAULT_LIMIT,
     load: Annotated[int, typer.Option(min=0, help="Busy processes beside mauc fit.")] = 0,
-    repeat: Annotated[bool, typer.Option("--repeat", help="Run mauc fit without load and with it.")] = False,
-    baselines: Annotated[bool, typer.Option("--baselines/--no-baselines", help="Run scikit-learn's models.")] = True,
-    ours: Annotated[bool, typer.Option("--ours/--no-ours", help="Run mauc fit.")] = True,
     rival_python: Annotated[str | None, typer.Option(help="Interpreter with AutoGluon, to run that too.")] = None,
     cores: Annotated[int, typer.Option(min=1, help="Cores of all runs.")] = 2,
     page: Annotated[Path | None, typer.Option(help="Page to write from the whole store.")] = None,
@@ -44,14 +39,9 @@ def main(
         unknown = [name for name in wanted if name not in index]
         if unknown:
             raise typer.BadParameter(f"no table {unknown[0]!r} in {folder}: choose among {', '.join(index)}")
-        chosen = [
-            name
-            for name, about in index.items()
-            if name in wanted and not (only_small and about["large"]) and not (only_large and not about["large"])
-        ]
-        loads = {0, load or cores} if repeat else {load}
-        cells = [Cell(name, method) for name in chosen if baselines for method in BASELINES]
-        cells += [Cell(name, OURS, time_limit, each) for name in chosen if ours for each in sorted(loads)]
+        chosen = [name for name in index if name in wanted]
+        cells = [Cell(name, method) for name in chosen for method in BASELINES]
+        cells += [Cell(name, OURS, time_limit, load) for name in chosen]
         if rival_python:
             some = [n for n in chosen if index[n]["large"] and index[n]["rows"] <= MOST_ROWS_OF_RIVAL]
             cells += [Cell(name, AUTOGLUON, time_limit) for name in some]

@@ -54,12 +54,13 @@ def boosting(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, An
 
 
 def autogluon(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, Any]) -> tuple[Any, Any]:
-    """Fit as in ``python -m experiments tabular --against autogluon``."""
-    from experiments.tabular.against import Contest, rival_scores
+    """Fit as in ``python -m experiments tabular --autogluon``."""
+    from experiments.tabular.against import autogluon_scores
 
-    contest = Contest(None, None, task["cores"], task["python"])
     classes, codes = np.unique(y, return_inverse=True)
-    scores, details = rival_scores(contest, "autogluon", task["seconds"], train, codes, test, len(classes))
+    scores, details = autogluon_scores(
+        task["python"], task["seconds"], train, codes, test, len(classes), cores=task["cores"]
+    )
     task["details"] = details
     if scores is None:
         raise RuntimeError(details["failed"])

@@ -36,7 +36,7 @@ KEPT = 3
 
 def imbalanced_counts(n_samples: int, n_classes: int, ratio: float) -> Ints:
     """Return class sizes that fall geometrically, ``n_i ∝ ratio^(−i / (C − 1))``."""
-    return _rounded(ratio ** (-np.arange(n_classes) / max(1, n_classes - 1)), n_samples, np.ones(n_classes))
+    return _rounded(ratio ** (-np.arange(n_classes) / (n_classes - 1)), n_samples, np.ones(n_classes))
 
 
 def long_tail(n_samples: int, n_classes: int, ratio: float, exponent: float) -> Ints:

@@ -26,12 +26,6 @@ class GaussianClasses(KnownClasses):
     def n_features(self) -> int:
         return self.means.shape[1]
 
-    def sufficient(self) -> GaussianClasses:
-        """Return the projection on the span of the means: across it, all classes are the same noise."""
-        if self.n_features <= self.n_classes:
-            return self
-        return GaussianClasses(self.priors, self.dtype, np.linalg.qr(self.means.T)[1].T)
-
     def log_densities(self, X: Any) -> Floats:
         """Return ``x·μ_i − |μ_i|²/2``; the rest of the exponent does not depend on the class."""
         dense = X.toarray() if is_sparse(X) else X
@@ -52,8 +46,6 @@ def separated_means(n_classes: int, n_features: int, separation: float, rng: np.
     Exactly so for every pair where there is room, ``C ≤ d + 1``: the corners of a regular simplex, turned at random.
     Otherwise at random directions, and ``separation`` is the root of the mean squared distance.
     """
-    if n_classes == 1:
-        return np.zeros((1, n_features))
     if n_classes <= n_features + 1:
         # The unit vectors are √2 apart; their differences from the centre span one dimension less. Helmert's basis is
         # a formula: an SVD of equal singular values comes out turned by another build of LAPACK.

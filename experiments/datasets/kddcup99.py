@@ -4,14 +4,14 @@ import gzip
 import zlib
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import datasets as sklearn_datasets
 from sklearn.utils import Bunch
 
-from mauc._typing import Floats, Ints
+from mauc._typing import Floats
 from mauc._validation import invalid
 
 __all__ = ["FILE", "fetch_kddcup99", "read_kddcup99"]
@@ -32,37 +32,21 @@ COLUMNS = [
 CATEGORICAL = ("protocol_type", "service", "flag")
 CATEGORICAL_AT = [COLUMNS.index(name) for name in CATEGORICAL]
 NUMERIC_AT = [k for k in range(len(COLUMNS)) if k not in CATEGORICAL_AT]
-CHUNK_ROWS = 1 << 14
-
-
-class Records(NamedTuple):
-    """Distinct records, and which of them each row is: two rows in three repeat an earlier one."""
-
-    numeric: Floats
-    """``(U, 38)``"""
-    words: NDArray[np.str_]
-    """``(U, 4)`` the categorical columns and the label."""
-    of_row: Ints
-    """``(N,)``"""
 
 
 def read_kddcup99(path: Path, dtype: "np.dtype[Any]") -> Bunch:
     """Parse the original file."""
-    place: dict[bytes, int] = {}
+    import pandas as pd  # only here: tests of the core draw other sets without pandas
+
     try:
-        with gzip.open(path) as lines:
-            of_row = np.array([place.setdefault(line, len(place)) for line in lines], dtype=np.int64)
-        if not place:
-            raise ValueError("an empty file")
-        records = [line.decode("ascii") for line in place]
-        numeric = np.loadtxt(records, delimiter=",", usecols=NUMERIC_AT, ndmin=2)
-        words = np.loadtxt(
-            records, delimiter=",", usecols=[*CATEGORICAL_AT, len(COLUMNS)], dtype="U32", ndmin=2, comments=None
-        )
+        table = pd.read_csv(path, header=None, compression="gzip", keep_default_na=False)
+        if table.shape[1] != len(COLUMNS) + 1:
+            raise ValueError(f"{table.shape[1]} columns")
+        numeric = table[NUMERIC_AT].to_numpy(np.float64)
     except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
         requirement = "must be the gzipped 10 % training set of KDD Cup 1999, 42 columns"
         raise invalid(str(path), requirement, str(error), "fetch the file again") from None
-    return _bunch(Records(numeric, words, of_row), dtype)
+    return _bunch(numeric, table[[*CATEGORICAL_AT, len(COLUMNS)]].to_numpy(np.str_), dtype)
 
 
 def fetch_kddcup99(dtype: "np.dtype[Any]") -> Bunch:
@@ -79,35 +63,26 @@ def fetch_kddcup99(dtype: "np.dtype[Any]") -> Bunch:
         reason = str(error) or type(error).__name__
         raise OSError(f"the download by scikit-learn's fetch_kddcup99 failed ({reason})") from None
     words = np.column_stack([fetched.data[:, CATEGORICAL_AT], fetched.target]).astype(np.bytes_).astype(np.str_)
-    numeric = fetched.data[:, NUMERIC_AT].astype(np.float64)
-    return _bunch(Records(numeric, words, np.arange(len(words))), dtype)
+    return _bunch(fetched.data[:, NUMERIC_AT].astype(np.float64), words, dtype)
 
 
-def _bunch(records: Records, dtype: "np.dtype[Any]") -> Bunch:
-    labels, codes = np.unique(np.char.rstrip(records.words[:, -1], "."), return_inverse=True)
-    names = [COLUMNS[k] for k in NUMERIC_AT]
-    categorical, ones = {}, []
-    for name, column in zip(CATEGORICAL, records.words[:, :-1].T, strict=True):
+def _bunch(numeric: Floats, words: NDArray[np.str_], dtype: "np.dtype[Any]") -> Bunch:
+    """Make the set of the numbers and of the categorical columns, of which the last has the classes."""
+    labels, codes = np.unique(np.char.rstrip(words[:, -1], "."), return_inverse=True)
+    names, ones = [COLUMNS[k] for k in NUMERIC_AT], []
+    for name, column in zip(CATEGORICAL, words[:, :-1].T, strict=True):
         values, value = np.unique(column, return_inverse=True)
         ones.append(len(names) + value)
-        categorical[name] = slice(len(names), len(names) + len(values))
         names += [f"{name}={category}" for category in values]
-
-    n_rows, n_numeric = len(records.of_row), len(NUMERIC_AT)
-    X = np.zeros((n_rows, len(names)), dtype=dtype)
-    one_at = np.column_stack(ones)
-    for begin in range(0, n_rows, CHUNK_ROWS):
-        record = records.of_row[begin : begin + CHUNK_ROWS]
-        chunk = X[begin : begin + CHUNK_ROWS]
-        chunk[:, :n_numeric] = records.numeric[record]
-        np.put_along_axis(chunk, one_at[record], 1.0, axis=1)
+    X = np.zeros((len(codes), len(names)), dtype=dtype)
+    X[:, : numeric.shape[1]] = numeric
+    np.put_along_axis(X, np.column_stack(ones), 1.0, axis=1)
     return Bunch(
         X=X,
-        y=codes.astype(np.int64)[records.of_row],
+        y=codes.astype(np.int64),
         splits=None,
         target_names=labels.tolist(),
         feature_names=names,
-        categorical=categorical,
         name="kddcup99",
         DESCR=DESCR,
     )

@@ -75,10 +75,6 @@ class KnownClasses(ABC):
     def draw(self, y: Ints, rng: np.random.Generator, dtype: np.dtype[Any]) -> Any:
         """Return ``(n, d)``, one sample of each class in ``y``."""
 
-    def sufficient(self) -> KnownClasses:
-        """Return the same problem in as few features as decide it: cheaper to draw from, and of the same scores."""
-        return self
-
     def posterior(self, X: Any) -> Floats:
         """Return the ``(n, C)`` exact probability of each class given the features, under the priors."""
         return special.softmax(self._checked(X) + np.log(self.priors), axis=1)
@@ -89,10 +85,7 @@ class KnownClasses(ABC):
         Theorem 2: with :math:`s_i = \\eta_i / p_i`, the best score of class i is
         :math:`s_i / \\sum_{j \\ne i} s_j`. It does not depend on the priors.
         """
-        logs = self._checked(X)
-        if self.n_classes == 1:
-            return np.zeros_like(logs)
-        return activate(logs, "log_odds")
+        return activate(self._checked(X), "log_odds")
 
     def sample(self, size: int | ArrayLike, seed: int = 0) -> tuple[Any, Ints]:
         """Return fresh features and classes, never those of the data set itself.
@@ -117,10 +110,9 @@ class KnownClasses(ABC):
             n_per_class = min(5000, max(2, ENOUGH_SCORES // self.n_classes**2))
         rng = generator(seed, CEILING)
         y = np.repeat(np.arange(self.n_classes), n_per_class)
-        classes = self.sufficient()
         scores = np.empty((len(y), self.n_classes))
-        for rows in chunks(len(y), classes.n_features, self.chunk_elements):
-            scores[rows] = classes.bayes_scores(classes.draw(y[rows], rng, np.dtype(np.float64)))
+        for rows in chunks(len(y), self.n_features, self.chunk_elements):
+            scores[rows] = self.bayes_scores(self.draw(y[rows], rng, np.dtype(np.float64)))
         interval = mauc_interval(y, scores)
         return BayesMAUC(interval.score, interval.stderr)
 

@@ -14,7 +14,6 @@ from experiments.datasets.catalogue import RELEASE, TABLES
 from experiments.datasets.folder import data_folder, read_table
 from experiments.datasets.images import IMAGES, read_images
 from experiments.datasets.kddcup99 import FILE, fetch_kddcup99, read_kddcup99
-from experiments.datasets.openml import fetch_table
 from mauc._validation import check_choice
 
 __all__ = ["load", "names"]
@@ -41,10 +40,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
       no file.
     - ``"balance"``, ``"dermatology"``, ``"ecoli"``, ``"new-thyroid"``, ``"pageblocks"``, ``"segment-imb"``,
       ``"shuttle"``, ``"svmguide2"``, ``"yeast"``: the nine tables of the paper with its authors' 15 splits, from
-      ``traditional/NAME.npz`` in the data folder. Without that file balance, dermatology, ecoli, new-thyroid and yeast
-      come from OpenML, without splits (the classes and their sizes are checked; the order of the rows is OpenML's).
-      The other four are not there: OpenML has the full tables of which pageblocks and shuttle are KEEL's samples, and
-      the balanced one of which segment-imb is the authors' subsample.
+      ``traditional/NAME.npz`` in the data folder.
     - ``"kddcup99"``: the 10 % training set of KDD Cup 1999, 494 021 rows in 23 classes of 2 to 280 790, from
       ``kddcup99/kddcup.data_10_percent.gz`` in the data folder or through scikit-learn. Its 38 numeric columns come
       first, then the one-hot columns of protocol_type, service and flag, 118 in all: 466 MB as float64, read in a few
@@ -74,8 +70,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
         - ``target_names`` : list of str, name of each class.
         - ``name`` : str.
         - ``DESCR`` : str, source and licence in two lines.
-        - ``feature_names``, ``categorical`` (kddcup99 only) : names of the columns; the slice of X that holds the
-          one-hot columns of each categorical feature.
+        - ``feature_names`` (kddcup99 only) : names of the columns.
         - ``group`` (ham10000-part only) : (N,) number of the lesion; its photographs belong in one part.
         - ``extra`` (cifar100-imb and its 32 px twin only) : (N,) bool, rows beyond the paper's set.
 
@@ -109,23 +104,11 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
 def _load_table(name: str, data_home: str | os.PathLike[str] | None) -> Bunch:
     table = TABLES[name]
     path = data_folder(data_home) / "traditional" / f"{name}.npz"
-    splits = None
-    if path.is_file():
-        X, y, splits = read_table(path, table)
-        source = f"as released by the paper's authors ({RELEASE})"
-    elif table.openml_id is None:
-        advice = (
-            f"put the file there; its arrays X, y, train, validation and test are in the authors' release, {RELEASE}"
-        )
-        raise FileNotFoundError(_missing(name, path, table.not_on_openml, advice)) from None
-    else:
-        try:
-            X, y = fetch_table(table)
-        except OSError as error:
-            advice = f"try again online, or put the file there (its arrays are in the authors' release, {RELEASE})"
-            raise ConnectionError(_missing(name, path, error, advice)) from None
-        source = f"OpenML data set {table.openml_id}, without the paper's splits"
-    return Bunch(X=X, y=y, splits=splits, target_names=table.target_names, name=name, DESCR=table.describe(source))
+    if not path.is_file():
+        advice = f"put it there; its arrays X, y, train, validation and test are in the authors' release, {RELEASE}"
+        raise FileNotFoundError(f"{name} needs the file {path}, which was not found: {advice}")
+    X, y, splits = read_table(path, table)
+    return Bunch(X=X, y=y, splits=splits, target_names=table.target_names, name=name, DESCR=table.describe())
 
 
 def _load_kddcup99(data_home: str | os.PathLike[str] | None, kind: np.dtype[Any]) -> Bunch:
@@ -136,16 +119,11 @@ def _load_kddcup99(data_home: str | os.PathLike[str] | None, kind: np.dtype[Any]
         return fetch_kddcup99(kind)
     except OSError as error:
         advice = "try again online, or put the file there (archive.ics.uci.edu has it)"
-        raise ConnectionError(_missing("kddcup99", path, error, advice)) from None
+        raise ConnectionError(f"kddcup99 needs the file {path}, which was not found, and {error}: {advice}") from None
 
 
 def _load_images(name: str, data_home: str | os.PathLike[str] | None, kind: np.dtype[Any]) -> Bunch:
     path = data_folder(data_home) / "features" / f"{name}.npz"
-    if path.is_file():
-        return read_images(path, name, kind)
-    reason, advice = "the library has no other source of it", "put the file there"
-    raise FileNotFoundError(_missing(name, path, reason, advice)) from None
-
-
-def _missing(name: str, path: Any, reason: object, advice: str) -> str:
-    return f"{name} needs the file {path}, which was not found, and {reason}: {advice}"
+    if not path.is_file():
+        raise FileNotFoundError(f"{name} needs the file {path}, which was not found: put it there")
+    return read_images(path, name, kind)

@@ -31,7 +31,6 @@ QUICK_CAP = 50_000
 CLIP = 10.0
 """Standardised features are clipped at this many standard deviations. Byte counts of KDD Cup 99 reach 700, which hurts
 most methods, above all the surrogates on plain batches."""
-SPARSE_KEYS = ("data", "indices", "indptr", "shape")
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +130,7 @@ def load(dataset: str, data_home: str | None = None, features: str | None = None
         Folder with ``kddcup99/kddcup.data_10_percent.gz`` and ``features/NAME.npz``, as
         :func:`experiments.datasets.load` has it.
     features : str, optional
-        An ``.npz`` file with ``X``, ``(N, d)`` features, and ``y``, ``(N,)`` classes; in place of a sparse ``X`` the
-        arrays of :func:`scipy.sparse.save_npz` in CSR format. ``python -m experiments.deep.features`` makes such a
-        file of a folder of images.
+        An ``.npz`` file with ``X``, ``(N, d)`` features, and ``y``, ``(N,)`` classes.
     quick : bool, default=False
         Fewer rows, of the common classes only.
     """
@@ -190,27 +187,21 @@ def _simulated(name: str, quick: bool) -> DeepData:
 def read_features(path: Path) -> tuple[Any, Ints, list[str]]:
     """Read and check features, class codes and class names of a file."""
     try:
-        arrays = read_arrays(path, only=("X", "y", *SPARSE_KEYS))
+        arrays = read_arrays(path, only=("X", "y"))
     except (OSError, ValueError) as error:
         advice = "make it with np.savez(file, X=features, y=classes)"
         raise invalid("features", "must be an .npz file of numbers", f"{path.name} ({error})", advice) from None
-    is_sparse = "X" not in arrays and all(key in arrays for key in SPARSE_KEYS)
-    if "y" not in arrays or not ("X" in arrays or is_sparse):
+    if "y" not in arrays or "X" not in arrays:
         came = f"{path.name} with {', '.join(sorted(arrays)) or 'neither'}"
         raise invalid("features", "must hold the arrays X and y", came, "make it with np.savez(file, X=…, y=…)")
-    y = arrays["y"]
-    X: Any = arrays.get("X")
-    if is_sparse:
-        parts = (arrays["data"].astype(np.float32), arrays["indices"], arrays["indptr"])
-        X = sparse.csr_matrix(parts, shape=tuple(arrays["shape"]))
+    X, y = arrays["X"], arrays["y"]
     if X.ndim != 2 or y.ndim != 1 or X.shape[0] != len(y):
         came = f"X of shape {X.shape}, y of shape {y.shape}"
         raise invalid("features", "must have one row of X and one class in y per sample", came, "save (N, d) and (N,)")
     if X.dtype.kind not in "fiub":
         raise invalid("features", "must have numbers in X", X.dtype, "save float32")
     X = X.astype(np.float32, copy=False)
-    values = X.data if is_sparse else X
-    if not np.isfinite(values).all():
+    if not np.isfinite(X).all():
         raise invalid("features", "must be finite", "NaN or infinity in X", "drop or impute those samples")
     names, codes = np.unique(y, return_inverse=True)
     return X, codes.astype(np.int64), [str(name) for name in names]

@@ -1,8 +1,4 @@
-"""One fit of the deep experiments: a plain loop on the device; validation MAUC chooses the epoch.
-
-On a GPU the steps are replayed (:mod:`experiments.deep.steps`): a trainer takes 7 ms for a step that the device does in
-a tenth of that.
-"""
+"""One fit of the deep experiments: a plain loop on the device; validation MAUC chooses the epoch."""
 
 import math
 import os
@@ -18,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from experiments.deep.networks import ranking
-from experiments.deep.steps import Steps
 from experiments.deepauc import DeepAUCLoss, PPDOptimizer
 from mauc._typing import Floats, Ints
 from mauc._validation import is_sparse
@@ -46,7 +41,6 @@ class Schedule:
     lr_decay_every: int
     batch_size: int
     max_epochs: int
-    momentum: float = 0.0
 
 
 class Features:
@@ -123,9 +117,6 @@ class InOrder:
     def __init__(self, X: Features, rows: Ints) -> None:
         self.X, self.rows, self.step = X, rows, rows_at_a_time(X.n_features)
 
-    def __len__(self) -> int:
-        return -(-len(self.rows) // self.step)
-
     def __iter__(self) -> Iterator[Tensor]:
         return (self.X[self.rows[k : k + self.step]] for k in range(0, len(self.rows), self.step))
 
@@ -159,7 +150,6 @@ def fit(
     *,
     log_prior: Tensor | None = None,
     seed: int = 0,
-    replay: bool = True,
 ) -> Fit:
     """Train the network in place, and leave it at the epoch of the highest MAUC on the validation rows.
 
@@ -178,24 +168,19 @@ def fit(
         Score by the optimal scores of Theorem 2 instead of the softmax.
     seed : int, default=0
         Seed of the dropout.
-    replay : bool, default=True
-        On a GPU, record a step once and replay it.
     """
     place = train.X.place
     result, best = Fit(network), list[Tensor]()
     y_held = torch.from_numpy(y_validation).to(place)
-    with _deterministic(place), _seeded(seed, place), _own_stream(place):
+    with _deterministic(place), _seeded(seed, place):
         network.to(place)
         loss.to(place)
         kept = [*network.parameters(), *network.buffers()]
         optimizer = _optimizer(network, loss, schedule, place)
-        steps = Steps(network, loss, optimizer, place, replay=replay and place.type == "cuda")
         for epoch in range(schedule.max_epochs):
             began = time.perf_counter()
-            if _begin(epoch, optimizer, loss, schedule):
-                steps.forget()
-            network.train()
-            mean = steps.epoch(train).item()
+            _begin(epoch, optimizer, loss, schedule)
+            mean = _train(network, loss, optimizer, train)
             result.seconds += time.perf_counter() - began
             logits = logits_of(network, validation)
             if not math.isfinite(mean) or not bool(logits.isfinite().all()):
@@ -219,31 +204,36 @@ def _optimizer(network: nn.Module, loss: nn.Module, s: Schedule, place: torch.de
         assert isinstance(loss, DeepAUCLoss)  # schedules and losses are ours
         return PPDOptimizer(network.parameters(), loss, s.learning_rate, weight_decay=decay)
     parameters, fused = [*network.parameters(), *loss.parameters()], place.type == "cuda"
-    # A number on the device, which a replayed step reads anew.
-    rate = torch.tensor(s.learning_rate, device=place) if fused else s.learning_rate
     if s.optimizer == "sgd":
-        return torch.optim.SGD(parameters, lr=rate, momentum=s.momentum, weight_decay=decay, fused=fused)
-    return torch.optim.Adam(parameters, lr=rate, weight_decay=decay, fused=fused, capturable=fused)
+        return torch.optim.SGD(parameters, lr=s.learning_rate, weight_decay=decay, fused=fused)
+    return torch.optim.Adam(parameters, lr=s.learning_rate, weight_decay=decay, fused=fused)
 
 
-def _begin(epoch: int, optimizer: torch.optim.Optimizer, loss: nn.Module, s: Schedule) -> bool:
-    """Set rate and weights of an epoch, from 0; return whether the steps changed."""
-    staged = getattr(loss, "drw_epoch", None) == epoch
+def _train(network: nn.Module, loss: nn.Module, optimizer: torch.optim.Optimizer, train: Batches) -> float:
+    """Take one step for each batch; return the mean of their losses."""
+    network.train()
+    total = torch.zeros((), device=train.X.place)
+    for x, y in train:
+        optimizer.zero_grad(set_to_none=True)
+        value = loss(network(x), y)
+        value.backward()
+        optimizer.step()
+        total += value.detach()
+    return total.item() / len(train)
+
+
+def _begin(epoch: int, optimizer: torch.optim.Optimizer, loss: nn.Module, s: Schedule) -> None:
+    """Set rate and weights of an epoch, from 0."""
     set_epoch: Any = getattr(loss, "set_epoch", None)
     if set_epoch is not None:
         set_epoch(epoch)
     if isinstance(optimizer, PPDOptimizer):
-        ends = epoch in [math.ceil(share * s.max_epochs) for share in STAGE_ENDS]
-        if ends:
+        if epoch in [math.ceil(share * s.max_epochs) for share in STAGE_ENDS]:
             optimizer.end_stage()
-        return ends
+        return
     rate = s.learning_rate * s.lr_decay ** (epoch // s.lr_decay_every)
     for group in optimizer.param_groups:
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
-        else:
-            group["lr"] = rate
-    return staged
+        group["lr"] = rate
 
 
 def logits_of(network: nn.Module, rows: InOrder) -> Tensor:
@@ -271,22 +261,6 @@ def _seeded(seed: int, place: torch.device) -> Iterator[None]:
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
         yield
-
-
-@contextmanager
-def _own_stream(place: torch.device) -> Iterator[None]:
-    """Use a stream of a GPU on which steps can be recorded: the default stream cannot record."""
-    if place.type != "cuda":
-        yield
-        return
-    stream = torch.cuda.Stream(place)  # type: ignore[no-untyped-call]
-    before = torch.cuda.current_stream(place)
-    stream.wait_stream(before)
-    try:
-        with torch.cuda.stream(stream):
-            yield
-    finally:
-        before.wait_stream(stream)
 
 
 @contextmanager

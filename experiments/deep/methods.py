@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from experiments.datasets.images import IMAGES
 from experiments.deep.fit import Schedule
 from experiments.deepauc import DeepAUCLoss
-from experiments.losses import ClassBalancedLoss, FocalLoss, LDAMLoss
+from experiments.losses import ClassBalancedLoss, LDAMLoss
 from mauc._typing import Ints
 from mauc.nn import LogitAdjustedLoss
 from mauc.nn.modules import MAUCLoss
@@ -199,7 +199,7 @@ _ENTRIES = (
     Method("CE-balanced", _balanced),
     Method("plug-in on CE", _cross_entropy, plug_in=True),
     *(Method(name, _cross_entropy, sampler=name) for name in ("BM", "MM", "IHT", "NM", "TL")),
-    Method("FOCAL", lambda counts, epochs, **options: FocalLoss(**options), own={"gamma": _GAMMAS}),
+    Method("FOCAL", partial(_class_balanced, beta=0.0, gamma=2.0), own={"gamma": _GAMMAS}),
     Method("CBCE", _class_balanced, own={"beta": _BETAS}),
     Method("CBFOCAL", partial(_class_balanced, gamma=2.0), own={"beta": _BETAS, "gamma": _GAMMAS}),
     Method("LDAM", _ldam, cosine_scale=LDAM_SCALE, own={"scale": (10.0, 20.0, 30.0)}),

@@ -1,5 +1,6 @@
 """Tables 2, 3 and 4 and the figure of the deep experiments, from the results that are on disk."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,19 +8,18 @@ from typing import Any
 import numpy as np
 
 from experiments.deep.data import PAPER_SETS, split_sizes
-from experiments.deep.methods import METHODS
+from experiments.deep.methods import METHODS, recipe_of
 from experiments.deep.paper import PAPER, PAPER_PAIRS, PAPER_SHARES
-from experiments.deep.remarks import after, opening, paper_column, recipe_for, remarks
 from experiments.deep.results import Results, depth_of, read_results, search_size
 from experiments.deep.run import BAYES, SHARES
-from experiments.deep.search import in_words, label
+from experiments.deep.search import label
 from experiments.plots import CEILING, COLORS, OTHERS, OURS, draw_bars, series
 from experiments.report_parts import folded, machines, markdown_table, save_figure, spread
 from experiments.statistics import resampled_t_holm, wilcoxon_holm
 from experiments.store import Store, write_whole
 from mauc._typing import Floats
 
-__all__ = ["REFERENCE", "paired", "write_report"]
+__all__ = ["REFERENCE", "paired", "searched", "write_report"]
 
 REFERENCE = "adjusted CE"
 """The method that the others are tested against: the best of those that do not rank."""
@@ -44,32 +44,59 @@ def write_report(
     return [page, save_figure(_figure(results, name), folder / f"{stem}.png")]
 
 
+def paper_column(name: str) -> int | None:
+    """Return the column of a set in the paper's tables: its own name, or that with the hash of a file."""
+    return next((k for k, known in enumerate(PAPER_SETS) if re.fullmatch(f"{known}(-[0-9a-f]{{8}})?", name)), None)
+
+
+def searched(number: int, seeds: int) -> str:
+    """Say how many settings were tried, and what chose among them."""
+    return (
+        f"Each method has {number} settings. The highest mean MAUC on the validation parts of {seeds} of the seeds "
+        "chooses; the chosen setting is tested on all seeds."
+    )
+
+
 def _markdown(results: Results, name: str, quick: bool, tried: tuple[int, int] | None) -> str:
-    runs = next(iter(results.values()))
-    seeds = f"mean ± standard deviation over {len(runs)} seeds. Each seed" if len(runs) > 1 else "one seed. It"
+    runs, column = next(iter(results.values())), paper_column(name)
     split = "/".join(f"{100 * size:.0f}" for size in split_sizes(name))
-    layers = " and ".join(f"{width:,}" for width in recipe_for(name).hidden)
+    recipe = recipe_of(name if column is None else PAPER_SETS[column])
+    layers = " and ".join(f"{width:,}" for width in recipe.hidden)
+    settings = "the best setting of a search" if tried else "the paper's settings"
     intro = (
-        f"{opening(name, tried is not None)} The tables show test MAUC × 100 on `{name}`: {seeds} has its own "
-        f"stratified {split} split, initial weights and batches. The validation part chooses the epoch; the test part "
-        f"chooses nothing. All methods have hidden layers of {layers} and the same number of steps per epoch."
+        f"This page follows the paper's Tables 2 to 4. The tables show test MAUC × 100 on `{name}`, with {settings}: "
+        f"mean ± standard deviation over seeds ({len(runs)}). Each seed has its own stratified {split} split, initial "
+        "weights and batches. The validation part chooses the epoch; the test part chooses nothing. All methods have "
+        f"hidden layers of {layers} and the same number of steps per epoch."
     )
     if quick:
         intro += " This is a quick run with fewer rows and epochs: do not quote its numbers."
-    notes = list(dict.fromkeys(note for each in results.values() for run in each for note in run["notes"]))
-    parts = [intro, "\n".join(f"- {note}" for note in [*notes, *remarks(results, name, tried is not None)])]
+    parts = [intro, "\n".join(f"- {note}" for note in _notes(results))]
     large = _large(results) if any("large" in run for each in results.values() for run in each) else None
-    parts += [f"## All pairs of classes {after(2, name)}", _overall(results, name, large)]
+    parts += ["## All pairs of classes (Table 2)", _overall(results, name, large)]
     if REFERENCE in results and len(runs) > 2:
         parts += [f"## Against {REFERENCE}, seed by seed", _against(results, name)]
         parts += [LARGE, _differences(large, name)] if large else []
     if tried is not None:
-        parts += ["## What was searched", in_words(results, *tried), folded("Chosen settings", _settings(results))]
-    parts += [f"## The five rarest pairs {after(3, name)}", *_rare(results, name)]
+        parts += ["## What was searched", searched(*tried), folded("Chosen settings", _settings(results))]
+    parts += ["## The five rarest pairs (Table 3)", *_rare(results, name)]
     parts += [folded("The five rarest pairs, large test part", _by_column(*_directions(large)))] if large else []
-    parts += [f"## Pairs by rarity {after(4, name)}", *_shares(results, name)]
-    parts.append(machines(run for each in results.values() for run in each))
-    return "\n\n".join(parts) + "\n"
+    parts += ["## Pairs by rarity (Table 4)", *_shares(results, name)]
+    return "\n\n".join([*parts, machines(run for each in results.values() for run in each)]) + "\n"
+
+
+def _notes(results: Results) -> list[str]:
+    """Return the notes of the runs, the ceiling of a simulated set, and the runs that diverged."""
+    notes = list(dict.fromkeys(note for each in results.values() for run in each for note in run["notes"]))
+    for run in results.get(BAYES, []):
+        if "ceiling" in run:
+            value, error = 100 * run["ceiling"], 100 * run["ceiling_stderr"]
+            notes.append(f"The Bayes MAUC, which no scores exceed, is {value:.2f} ± {error:.2f}.")
+    for method, runs in results.items():
+        bad = [f"seed {k} in epoch {r['diverged']}" for k, r in enumerate(runs) if r.get("diverged")]
+        if bad:
+            notes.append(f"{method} diverged: {', '.join(bad)}; the table has the best epoch before.")
+    return notes
 
 
 def _large(results: Results) -> Results:

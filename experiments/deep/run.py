@@ -163,10 +163,8 @@ def _fit(
         order = ClassCoverageBatchSampler(codes, schedule.batch_size, min_per_class=least, seed=seed)
     n_batches = -(-len(parts.train) // schedule.batch_size)
     train = Batches(X, y, rows, order, n_batches)
-    # A hinge with its corner among the differences of scores waits for the device: its steps cannot be recorded.
-    replay = method.surrogate != "hinge" or options["alpha"] >= 1.0
     y_held = parts.y[parts.validation]
-    return fit(model, loss, schedule, train, held_out, y_held, log_prior=prior, seed=seed, replay=replay)
+    return fit(model, loss, schedule, train, held_out, y_held, log_prior=prior, seed=seed)
 
 
 def resample(

@@ -3,7 +3,7 @@
 Every setting is tried on the first seeds; the best of each method by validation is then fitted on the others.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -17,7 +17,7 @@ from experiments.device import check_device
 from experiments.store import Cell, Store
 from mauc._validation import check_choice, check_whole
 
-__all__ = ["best_of", "in_words", "label", "search", "searched_methods", "settings_of"]
+__all__ = ["best_of", "label", "search", "searched_methods", "settings_of"]
 
 RATE_FACTORS = (0.3, 1.0, 3.0)
 """Times the recipe's learning rate."""
@@ -121,29 +121,3 @@ def label(choice: Mapping[str, Any]) -> str:
 def best_of(runs: Sequence[Sequence[Mapping[str, Any]]]) -> int:
     """Return the index of the setting with the highest mean on the validation parts; a diverged fit has 0."""
     return int(np.argmax([np.mean([run["validation"] or 0.0 for run in each]) for each in runs]))
-
-
-def in_words(methods: Iterable[str], number: int, seeds: int) -> str:
-    """Describe a search of ``number`` settings, chosen by ``seeds`` seeds, for a reader of the tables."""
-    own = "; ".join(
-        f"{name}: {', '.join(f'{key} {_listed(values)}' for key, values in METHODS[name].own.items())}"
-        for name in methods
-        if name in METHODS and METHODS[name].own
-    )
-    chosen_by = "The validation part of the first seed of each set chooses"
-    if seeds > 1:
-        chosen_by = f"The validation parts of the first {seeds} seeds of each set choose"
-    return (
-        f"Each method has {number} settings, drawn once by a fixed seed. The learning rate is {_listed(RATE_FACTORS)} "
-        f"times that of the set (DeepAUC has its own optimiser, with {_listed(METHODS['DeepAUC'].rates or ())}). The "
-        f"weight decay is {_listed(DECAYS)} (the optimiser's own L2 penalty, not AdamW's), and the dropout "
-        f"{_listed(DROPOUTS)}. All methods have the same combinations of these three. Each combination of a method's "
-        f"own parameters occurs equally often, up to one. {own}. {chosen_by}; the chosen setting is tested on all "
-        "seeds. A search leaves out the samplers BM, MM, IHT, NM and TL, and covered batches on images, unless they "
-        "are named: the neighbour searches of the samplers run on the host and take minutes in each of thousands of "
-        "fits."
-    )
-
-
-def _listed(values: Iterable[Any]) -> str:
-    return " / ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in values)

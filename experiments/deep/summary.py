@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.deep.report import REFERENCE, paired, write_report
+from experiments.deep.report import REFERENCE, paired, searched, write_report
 from experiments.deep.results import Results, found, read_results, search_size
 from experiments.deep.run import BAYES
-from experiments.deep.search import in_words
 from experiments.report_parts import markdown_table
 from experiments.score_tables import friedman_sentence, rank_test, score_table
 from experiments.store import Store, write_whole
@@ -15,29 +14,28 @@ __all__ = ["write_all", "write_summary"]
 
 
 def write_all(store: Store, folder: Path) -> list[Path]:
-    """Write the pages of all sets that have results, on whichever device, and one over all sets of a kind."""
+    """Write the pages of all sets that have results, on whichever device, and one over all searches."""
     files = []
     for depth, name, device in found(store):
         kinds = {"quick": depth.endswith("quick"), "tuned": depth.startswith("tuned")}
         files += write_report(store, folder, name, device, **kinds)
-    return [*files, *(page for tuned in (False, True) for page in write_summary(store, folder, tuned=tuned))]
+    return [*files, *write_summary(store, folder)]
 
 
-def write_summary(store: Store, folder: Path, *, tuned: bool) -> list[Path]:
-    """Write ``deep-summary.md`` of the real sets, for searches ``deep-summary-tuned.md``; none of fewer than two sets.
+def write_summary(store: Store, folder: Path) -> list[Path]:
+    """Write ``deep-summary-tuned.md`` of the searches on real sets; none of fewer than two sets.
 
     A set that was run on several devices is taken from the last, CUDA before the CPU.
     """
-    depth = "tuned" if tuned else "full"
     devices = {
-        name: device for kind, name, device in found(store) if kind == depth and not name.startswith("simulated")
+        name: device for depth, name, device in found(store) if depth == "tuned" and not name.startswith("simulated")
     }
-    by_set = {name: read_results(store, name, device, tuned=tuned) for name, device in devices.items()}
+    by_set = {name: read_results(store, name, device, tuned=True) for name, device in devices.items()}
     by_set = {name: results for name, results in by_set.items() if results}
     if len(by_set) < 2:
         return []
-    page = folder / f"deep-summary{'-tuned' if tuned else ''}.md"
-    sizes = [search_size(store, name, devices[name]) for name in by_set] if tuned else []
+    page = folder / "deep-summary-tuned.md"
+    sizes = [search_size(store, name, devices[name]) for name in by_set]
     write_whole(page, _markdown(by_set, sizes))
     return [page]
 
@@ -49,9 +47,8 @@ def _markdown(by_set: dict[str, Results], sizes: Sequence[tuple[int, int]]) -> s
     some = list(dict.fromkeys(m for s in sets for m in by_set[s] if m not in results and m != BAYES))
     seeds = ", ".join(f"{len(by_set[s][everywhere[0]])} on {s}" for s in sets) if everywhere else "none"
     parts = [
-        f"The table shows the test MAUC × 100 of every method on {len(sets)} real sets, "
-        f"{'tuned on validation' if sizes else 'as is'}: mean ± standard deviation over seeds ({seeds}), and the mean "
-        "of the ranks on the sets, 1 being best."
+        f"The table shows the test MAUC × 100 of every method on {len(sets)} real sets, tuned on validation: mean ± "
+        f"standard deviation over seeds ({seeds}), and the mean of the ranks on the sets, 1 being best."
     ]
     if some:
         parts.append(f"Methods that lack the score of a set or a seed are left out: {'; '.join(some)}.")
@@ -60,8 +57,7 @@ def _markdown(by_set: dict[str, Results], sizes: Sequence[tuple[int, int]]) -> s
     test = rank_test(results, sets)
     parts += [friedman_sentence(test)] if test else []
     parts += [f"## Against {REFERENCE}", _tests(by_set)]
-    if sizes and results:
-        parts += ["## What was searched", in_words(results, *min(sizes))]
+    parts += ["## What was searched", searched(*min(sizes))]
     return "\n\n".join(parts) + "\n"
 
 

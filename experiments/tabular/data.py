@@ -114,15 +114,6 @@ def load_frame(name: str, data_home: str | None, tables: str | None = None) -> "
     return frame[[column for column in frame if frame[column].nunique(dropna=False) > 1]], codes
 
 
-@lru_cache(maxsize=64)
-def class_names(name: str, data_home: str | None, tables: str | None = None) -> NDArray[Any]:
-    """Return the class names behind the codes of :func:`load_set`."""
-    *_, y = _parts(name, data_home, tables)
-    rows, _ = _kept_rows(name, y)
-    names: NDArray[Any] = np.unique(y[rows])
-    return names
-
-
 def _parts(name: str, data_home: str | None, tables: str | None) -> tuple[Floats, Any, NDArray[Any]]:
     """Return columns of numbers, columns of categories, and the classes of all rows."""
     check_choice("set", name, set_names(tables=tables))

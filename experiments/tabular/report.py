@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from experiments.plots import bars_with_points, critical_difference
+from experiments.plots import critical_difference
 from experiments.report_parts import folded, machine, markdown_table, save_figure
 from experiments.score_tables import (
     Results,
@@ -20,7 +20,6 @@ from experiments.score_tables import (
     rank_test,
     rare_pairs_of,
     read_common,
-    score_table,
     splits,
     with_std,
 )
@@ -30,7 +29,7 @@ from experiments.tabular.data import DEVELOPMENT, LOOKED_AT, SETS
 from experiments.tabular.methods import OURS, entries
 from mauc._text import as_cell
 
-__all__ = ["group_table", "groups_of", "read_results", "write_report"]
+__all__ = ["every_set", "group_table", "groups_of", "read_results", "write_report"]
 
 FRESH = "Held-out sets"
 RAREST_SHARE = 0.25
@@ -43,42 +42,21 @@ def read_results(store: Store, sets: Sequence[str], depth: str) -> Results:
     return read_common(store, (depth,), sets, [entry.name for entry in entries()])
 
 
-def write_report(
-    store: Store,
-    folder: Path,
-    *,
-    sets: Sequence[str] = SETS,
-    depth: str = "full",
-    most_sets: int = 15,
-    most_methods: int = 8,
-) -> list[Path]:
-    """Write the page and its figures; returns the files. Sets and methods without results are left out.
-
-    A table has a column for each of ``most_sets`` sets at most; of more sets it has a line for each, with the best
-    ``most_methods``.
-    """
+def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, depth: str = "full") -> list[Path]:
+    """Write the page and the figure of ranks; return the files. Sets and methods without results are left out."""
     there = [s for s in sets if (store.folder / depth / s).is_dir()]
     results = read_results(store, there, depth) if there else {}
     if not results:
         return []
     groups = groups_of(there)
-    page = folder / "tabular.md"
-    parts = [
-        f"# Tables\n\n{_intro(results)}",
-        *(group_table(results, *group) for group in groups.items()),
-        "## Every set",
-    ]
-    parts += [folded(f"{len(s)} sets", _every_set(results, s, most_sets, most_methods)) for s in groups.values()]
+    parts = [f"# Tables\n\n{_intro(results)}", *(group_table(results, *group) for group in groups.items())]
+    parts += ["## Every set", *(folded(f"{len(some)} sets", every_set(results, some)) for some in groups.values())]
     parts += ["All methods on every set: [tabular.csv](tabular.csv).", machine()]
-    write_whole(page, "\n\n".join(parts) + "\n")
-    numbers = folder / "tabular.csv"
-    write_whole(numbers, _csv(results, there))
-    files = [page, numbers]
-    if len(there) <= most_sets:
-        files.append(save_figure(bars_with_points(points(results), there), folder / "tabular-sets.png"))
-    judging = groups.get(FRESH, there)
-    test = rank_test(results, judging)
-    if test:
+    files = [folder / "tabular.md", folder / "tabular.csv"]
+    write_whole(files[0], "\n\n".join(parts) + "\n")
+    write_whole(files[1], _csv(results, there))
+    test = rank_test(results, groups.get(FRESH, there))
+    if test is not None:
         files.append(save_figure(critical_difference(list(results), test), folder / "tabular-ranks.png"))
     return files
 
@@ -143,13 +121,10 @@ def _times(results: Results) -> list[str]:
     return [time for time in ("fit_seconds", "predict_seconds") if any(time in run for run in runs)]
 
 
-def _every_set(results: Results, sets: Sequence[str], most_sets: int, most_methods: int) -> str:
-    """Tabulate methods by sets; many sets have one line each, with the methods of the best mean ranks."""
-    if len(sets) <= most_sets:
-        return score_table(results, sets, "s", 1.0)
-    names, by_method, mean, test = list(results), points(results), means(results, sets), rank_test(results, sets)
-    order = list(range(len(names))) if test is None else np.argsort(test.mean_ranks, kind="stable").tolist()
-    few = order[:most_methods]
+def every_set(results: Results, sets: Sequence[str], most_methods: int = 8) -> str:
+    """Tabulate one line per set, with the methods of the best mean ranks."""
+    names, by_method, mean = list(results), points(results), means(results, sets)
+    few = np.argsort(rankdata(-mean, axis=1).mean(axis=0), kind="stable")[:most_methods].tolist()
     rows = []
     for s, name in enumerate(sets):
         run = results[names[0]][name][0]

@@ -17,7 +17,7 @@ from mauc._typing import Ints
 __all__ = ["N_SPLITS", "cells", "split_rows", "task_of"]
 
 TRAINING_SHARE = 0.6
-N_SPLITS = 10
+N_SPLITS = 3
 
 
 def split_rows(y: Ints, split: int) -> tuple[Ints, Ints]:

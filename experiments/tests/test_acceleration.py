@@ -7,13 +7,10 @@ import pytest
 
 from experiments import acceleration
 from experiments.acceleration import (
-    LARGE_SIZES,
     LOSSES,
     PRIORS,
-    SIZES,
     LinearModel,
     cells,
-    experiment,
     mean_ratio,
     measure,
     naive_value,
@@ -83,18 +80,6 @@ def test_class_sizes(n):
     sizes = acceleration._sizes(n)
     assert sizes.sum() == n
     np.testing.assert_allclose(sizes, n * np.array(PRIORS), atol=1)
-
-
-def test_cells():
-    assert SIZES == (32, 64, 128, 256, 512, 1024)
-    assert LARGE_SIZES[-1] == 1_000_000
-    full, quick = experiment().cells, experiment(quick=True).cells
-    assert len(full) == 3 * (len(SIZES) + len(LARGE_SIZES))
-    assert {c.arguments[2] for c in full} == {30}
-    assert {c.arguments[1] for c in full if c.arguments[3]} == set(SIZES), "loops as in the paper"
-    assert len(quick) < len(full)
-    assert not {c.key for c in full} & {c.key for c in quick}
-    assert len({c.key for c in full}) == len(full)
 
 
 def test_table_and_figure(tmp_path):

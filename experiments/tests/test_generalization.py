@@ -4,10 +4,6 @@ import numpy as np
 import pytest
 
 from experiments.generalization import (
-    ADDED,
-    BASE,
-    RATIOS,
-    SIZES,
     TEST,
     TRAIN,
     cells,
@@ -40,21 +36,6 @@ def test_measure():
         assert len(result[what]) == 3
     assert np.mean(result["test"]) > np.mean(result["train"])
     assert min(result["bound"]) > max(np.subtract(result["test"], result["train"]))
-
-
-def test_cells():
-    full, quick = cells(), cells(quick=True)
-    assert len(full) == len(RATIOS) * len(SIZES) + 2 * len(ADDED)
-    assert len(quick) < len(full)
-    assert not {c.key for c in full} & {c.key for c in quick}
-    assert len({c.key for c in full}) == len(full)
-    for cell in full:
-        counts = cell.arguments[0]
-        if cell.key[1] == "sizes":
-            assert sum(counts) == int(cell.key[3])
-        else:
-            assert sum(counts) == sum(BASE) + int(cell.key[3])
-            assert np.flatnonzero(np.subtract(counts, BASE)).tolist() in ([], [0 if cell.key[2] == "frequent" else 2])
 
 
 def test_the_advice_is_true():

@@ -8,18 +8,10 @@ import pytest
 from experiments.__main__ import main
 from experiments.registry import EXPERIMENTS, load
 
-TABLES = {"data_home": None, "method": None, "n_splits": 1, "quick": False}
+TABLES = {"data_home": None, "method": None, "quick": False}
 OPTIONS = {
     "traditional": {**TABLES, "splits": "authors", "preprocessing": "both", "table": ["ecoli"]},
-    "tabular": {
-        **TABLES,
-        "set_": ["ecoli"],
-        "tables": None,
-        "against": None,
-        "budget": None,
-        "cores": 1,
-        "rival_python": None,
-    },
+    "tabular": {**TABLES, "set_": ["ecoli"], "tables": None, "autogluon": None, "budget": None},
     "deep": {
         "dataset": "simulated-small",
         "data_home": None,

@@ -10,7 +10,6 @@ from experiments.runtime import (
     LOSSES,
     PAPER,
     SETS,
-    WAYS,
     batches_of_an_epoch,
     cells,
     measure,
@@ -41,16 +40,6 @@ def test_the_loops_are_the_definition(loss, way, terms):
     torch.testing.assert_close(value, exact, rtol=1e-10, atol=1e-12)
     (slope,), (expected,) = torch.autograd.grad(value, scores), torch.autograd.grad(exact, scores)
     torch.testing.assert_close(slope, expected, rtol=1e-10, atol=1e-12)
-
-
-def test_cells():
-    every = cells(device="cpu")
-    assert len({cell.key for cell in every}) == len(every) == len(SETS) * (1 + len(LOSSES) * len(WAYS))
-    quick = cells(sets=["user-imb"], device="cpu", quick=True)
-    assert {cell.key[2] for cell in quick} == {"user-imb"}
-    assert quick[0].arguments[-1] < every[0].arguments[-1]
-    with pytest.raises(ValueError, match="dataset must be one of 'cifar100-imb', 'user-imb', 'inaturalist', got 'kdd'"):
-        cells(sets=["kdd"], device="cpu")
 
 
 def test_an_epoch_is_the_training_part():

@@ -20,7 +20,6 @@ def experiment(
     preprocessing: str,
     table: Sequence[str] | None,
     method: Sequence[str] | None,
-    n_splits: int,
     quick: bool,
 ) -> Experiment:
     """Plan all tables and methods unless some are named."""
@@ -29,6 +28,7 @@ def experiment(
     tables = [check_choice("--table", name, run.TABLES) for name in table or run.TABLES]
     known = [m.name for m in run.methods(tables[0])]
     only = [check_choice("--method", name, known) for name in method] if method else None
+    n_splits = 2 if quick else run.N_SPLITS
     kinds = PREPROCESSINGS if preprocessing == "both" else (preprocessing,)
     cells = run.cells(
         data_home, protocol=splits, preprocessings=kinds, tables=tables, n_splits=n_splits, quick=quick, only=only

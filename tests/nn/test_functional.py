@@ -11,6 +11,7 @@ from mauc import SurrogateRisk
 from mauc.nn import MAUCLoss
 from mauc.nn.functional import mauc_score
 from mauc.surrogates import CustomSurrogate, get_surrogate
+from mauc.theory import ova_weights
 
 # With what torch alone tells apart: exponentials that need a shift, and hinges that are lines on [−1, 1] or are not.
 TORCH_CASES = [
@@ -165,21 +166,6 @@ def test_logits_in_any_layout():
             leaf = same.detach().requires_grad_()
             found = torch.autograd.grad(pair_loss(leaf, y, surrogate=surrogate, log_loss=0.3), leaf)
             torch.testing.assert_close(found, expected)
-
-
-@pytest.mark.parametrize("surrogate", ["hinge", "generalized_hinge", "logistic"])
-def test_trained_scores_of_many_rows(surrogate):
-    """Enough softmax scores near 0 that the kernels take them together."""
-    generator = torch.Generator().manual_seed(0)
-    y = torch.randint(0, 63, (1600,), generator=generator)
-    logits = 2.0 * torch.randn(1600, 64, generator=generator, dtype=torch.float64)
-    logits[torch.arange(1600), y] += 6.0
-    y[7], weight = -100, torch.rand(1600, generator=generator, dtype=torch.float64)
-    rest = y != -100
-    expected = oracle(logits[rest], y[rest].numpy(), surrogate, {"alpha": 0.5}, "softmax", "ova", weight[rest].numpy())
-    some = logits[rest].requires_grad_()
-    got = pair_loss(some, y[rest], surrogate=surrogate, alpha=0.5, pairs="ova", weight=weight[rest])
-    assert_equal(got, some, expected, 1e-8)
 
 
 @blocks_are_fine
@@ -342,23 +328,11 @@ def test_huge_scores_do_not_cancel_or_overflow(surrogate):
 
 
 def test_class_counts_bring_back_the_training_sets_weights():
-    """Batches that even out the classes: on average the "ova" risk of the training set, only with class_counts."""
-    generator = torch.Generator().manual_seed(0)
-    sizes = torch.tensor([60, 30, 10])
-    y = torch.repeat_interleave(torch.arange(3), sizes)
-    logits = torch.randn(100, 3, generator=generator, dtype=torch.float64)
-    logits[:, 0] += 3.0 * (y == 0) + 2.0 * (y == 2)  # pairs with class 2 are hard, those with class 1 easy
-    whole = pair_loss(logits, y, pairs="ova").item()
-    begin = sizes.cumsum(0) - sizes
-    plain, corrected = [], []
-    for _ in range(300):
-        draws = torch.rand(3, 4, generator=generator, dtype=torch.float64) * sizes[:, None]
-        rows = (begin[:, None] + draws.long()).flatten()
-        plain.append(pair_loss(logits[rows], y[rows], pairs="ova").item())
-        corrected.append(pair_loss(logits[rows], y[rows], pairs="ova", class_counts=sizes).item())
-    standard_error = np.std(corrected) / np.sqrt(len(corrected))
-    assert abs(np.mean(corrected) - whole) < 4 * standard_error
-    assert abs(np.mean(plain) - whole) > 6 * standard_error
+    """A batch that evens out the classes has the "ova" pair weights of the training set, only with class_counts."""
+    logits, y, sizes = draw_logits(12, 3), torch.arange(12) % 3, np.array([60, 30, 10])
+    expected = pair_loss(logits, y, pairs=ova_weights(sizes / 100)).item()
+    assert pair_loss(logits, y, pairs="ova", class_counts=sizes).item() == pytest.approx(expected, rel=1e-12)
+    assert abs(pair_loss(logits, y, pairs="ova").item() / expected - 1) > 1e-3
 
 
 def test_class_counts_of_the_batch_change_nothing():
@@ -406,42 +380,28 @@ def test_target_may_be_any_kind_of_whole_number():
 LOGITS, TARGET = torch.zeros(4, 3), torch.tensor([0, 1, 2, 0])
 BAD = {
     "float target": ((LOGITS, TARGET.float()), {}, "target must be a tensor of whole numbers, got torch.float32"),
-    "bool target": ((LOGITS, TARGET.bool()), {}, "target must be a tensor of whole numbers, got torch.bool"),
-    "list target": ((LOGITS, [0, 1, 2, 0]), {}, "target must be a tensor of whole numbers, got list"),
     "too large": ((LOGITS, TARGET + 1), {}, r"target must be from 0 to 2 or ignore_index=-100, got 3"),
     "negative": ((LOGITS, TARGET - 1), {}, r"got -1: number the classes"),
     "target shape": ((LOGITS, TARGET[:3]), {}, r"target must have the shape \(4,\), got shape \(3,\)"),
-    "one-hot": ((LOGITS, torch.eye(3).long()), {}, r"target must have the shape \(4,\)"),
     "integer logits": ((LOGITS.long(), TARGET), {}, "logits must be a floating-point tensor, got torch.int64"),
-    "array logits": ((LOGITS.numpy(), TARGET), {}, "logits must be a floating-point tensor, got ndarray"),
-    "logits shape": ((LOGITS[None], TARGET), {}, r"logits must have the shape \(N, C\), got shape \(1, 4, 3\)"),
     "surrogate": ((LOGITS, TARGET), {"surrogate": "cubic"}, "surrogate must be one of 'squared', .*got 'cubic'"),
     "object": ((LOGITS, TARGET), {"surrogate": 3}, r"surrogate must be a name or an object with the methods"),
     "alpha": ((LOGITS, TARGET), {"alpha": -1.0}, "alpha must be a finite number above 0, got -1.0"),
-    "alpha kind": ((LOGITS, TARGET), {"alpha": [1.0]}, r"alpha must be a finite number above 0, got \[1.0\]"),
     "alpha of object": (
         (LOGITS, TARGET),
         {"surrogate": Quartic(), "alpha": 2.0},
         "alpha needs a surrogate given by name",
     ),
     "option": ((LOGITS, TARGET), {"q": 2.0}, "q is not an option of the exponential surrogate"),
-    "activation": ((LOGITS, TARGET), {"activation": "tanh"}, "activation must be one of 'softmax', 'sigmoid'"),
     "pairs": ((LOGITS, TARGET), {"pairs": "all"}, "pairs must be one of 'ovo', 'ova', 'ovr', got 'all'"),
     "pairs shape": (
         (LOGITS, TARGET),
         {"pairs": np.ones((2, 2))},
         r"pairs must be 'ovo', 'ova', 'ovr' or a \(3, 3\) matrix",
     ),
-    "pairs tensor": ((LOGITS, TARGET), {"pairs": torch.ones(2, 2)}, r"(?s)pairs must be .* of shape \(2, 2\)"),
     "pairs sign": ((LOGITS, TARGET), {"pairs": -torch.ones(3, 3)}, "pairs must be .* got the negative weight -1"),
     "weight shape": ((LOGITS, TARGET), {"weight": torch.ones(3)}, r"weight must be a tensor of shape \(4,\)"),
-    "weight kind": ((LOGITS, TARGET), {"weight": [1.0] * 4}, r"weight must be a tensor of shape \(4,\), got list"),
     "weight sign": ((LOGITS, TARGET), {"weight": -torch.ones(4)}, "weight must be finite and not negative, got -1"),
-    "weight nan": (
-        (LOGITS, TARGET),
-        {"weight": torch.full((4,), torch.nan)},
-        "weight must be finite and not negative, got nan",
-    ),
     "counts": (
         (LOGITS, TARGET),
         {"log_loss": 0.5, "class_counts": [1, 2]},
@@ -451,16 +411,6 @@ BAD = {
         (LOGITS, TARGET),
         {"log_loss": 0.5, "class_counts": [1, 0, 2]},
         "class_counts must be 3 positive numbers, got 0 at 1",
-    ),
-    "counts kind": (
-        (LOGITS, TARGET),
-        {"log_loss": 0.5, "class_counts": "many"},
-        "class_counts must be 3 positive numbers, got 'many'",
-    ),
-    "counts without log-loss": (
-        (LOGITS, TARGET),
-        {"pairs": "ova", "class_counts": [1, 2]},
-        r"class_counts must be 3 positive numbers, got shape \(2,\)",
     ),
     "sync": ((LOGITS, TARGET), {"sync": True}, "sync needs a process group, got sync=True without one: call torch"),
     "meta target": ((LOGITS, TARGET.to("meta")), {}, "target must be on the device of logits, cpu, got meta"),

@@ -1,7 +1,5 @@
 """The Triton kernels on a device against the plain operations in float64."""
 
-import threading
-
 import pytest
 import torch
 from cases import CASES, EACH_KIND, Case
@@ -110,27 +108,6 @@ def test_half_precision(surrogate, dtype):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
-def test_no_pair_and_not_a_number(surrogate):
-    logits, _ = draw(20, 5)
-    for y in (torch.full((20,), 2, device="cuda"), torch.full((20,), -100, device="cuda")):
-        for pairs in ("ovo", "ova"):
-            logits.grad = None
-            loss = pair_loss(logits, y, surrogate=surrogate, pairs=pairs)
-            loss.backward()
-            assert loss.item() == 0.0
-            assert not logits.grad.any()
-    y = torch.arange(20, device="cuda") % 4
-    with torch.no_grad():
-        logits[3, 4] = torch.nan
-    assert pair_loss(logits, y, surrogate=surrogate).isnan()
-    ignored = y.clone()
-    ignored[3] = -100
-    assert pair_loss(logits, ignored, surrogate=surrogate).isfinite()
-    assert pair_loss(logits.detach().nan_to_num(), y + 2, surrogate=surrogate).isnan()  # class 5 does not exist
-
-
-@pytest.mark.gpu
 def test_scaled_strided_and_twice():
     logits, y = draw(100, 24)
     loss = pair_loss(logits, y)
@@ -216,15 +193,6 @@ def test_trained_scores(case, shape, top):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", [*RANKED, Case("squared"), Case("exponential", {"alpha": 1.0})], ids=str)
-def test_raw_scores(case):
-    logits, y = draw(5000, 33)
-    with torch.no_grad():
-        logits += 10.0 * torch.arange(33, device="cuda")
-    assert_equal(logits, y, surrogate=case.surrogate, **case.options, activation="identity")
-
-
-@pytest.mark.gpu
 def test_more_samples_than_are_compared_with_one_another():
     logits, y = draw(70_000, 3)
     assert_equal(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
@@ -257,26 +225,6 @@ def test_small_batches(case, dtype):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", [RANKED[2], Case("logistic", {"alpha": 1.0})], ids=str)
-def test_small_batches_without_pairs_or_numbers(case):
-    logits, _ = draw(20, 5)
-    loss = {"surrogate": case.surrogate, **case.options}
-    for y in (torch.full((20,), 2, device="cuda"), torch.full((20,), -100, device="cuda")):
-        logits.grad = None
-        value = pair_loss(logits, y, **loss)
-        value.backward()
-        assert value.item() == 0.0
-        assert not logits.grad.any()
-    y = torch.arange(20, device="cuda") % 4
-    assert pair_loss(logits, y + 2, **loss).isnan()  # class 5 does not exist
-    with torch.no_grad():
-        logits[3, 4] = torch.nan
-    assert pair_loss(logits, y, **loss, activation="sigmoid").isnan()
-    y[3] = -100
-    assert pair_loss(logits, y, **loss, activation="sigmoid").isfinite()
-
-
-@pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(300, 20), (32, 12)], ids=str)
 @pytest.mark.parametrize(
     "case", [*RANKED, Case("logistic", {"alpha": 1.0}), Case("exponential", {"alpha": 1.0})], ids=str
@@ -300,45 +248,6 @@ def test_captured_in_a_graph(case, shape):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("shape", [(300, 20), (32, 12)], ids=str)
-@pytest.mark.parametrize(
-    "case",
-    [Case("hinge", {"alpha": 0.5}), Case("logistic", {"alpha": 1.0}), Case("exponential", {"alpha": 1.0})],
-    ids=str,
-)
-def test_a_module_that_is_called_again(case, shape):
-    """In other dtypes, on another stream, under autocast, in a graph, and as the plain function."""
-    loss = PairLoss(case.surrogate, **case.options).cuda()
-    side = torch.cuda.Stream()
-    for dtype in (torch.float32, torch.float32, torch.bfloat16, torch.float32):
-        logits, y = draw(*shape, dtype)
-        plain = pair_loss(logits, y, surrogate=case.surrogate, **case.options)
-        (slope,) = torch.autograd.grad(plain, logits)
-        plain = plain.detach()  # no graph of one stream is alive while another is at work
-        for stream in (torch.cuda.current_stream(), side):
-            stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):
-                (ours,) = torch.autograd.grad(loss(logits, y), logits)
-            torch.cuda.current_stream().wait_stream(stream)
-            assert torch.allclose(ours, slope, rtol=1e-2 if dtype == torch.bfloat16 else 1e-4, atol=1e-9)
-        with torch.autocast("cuda", torch.bfloat16):
-            assert loss(logits, y).dtype == torch.float32
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=side):
-        value = loss(logits, y)
-        (ours,) = torch.autograd.grad(value, logits)
-    for _ in range(2):
-        graph.replay()
-        assert torch.allclose(value, plain)
-        assert torch.allclose(ours, slope, rtol=1e-4, atol=1e-9)
-    torch.use_deterministic_algorithms(True)
-    try:
-        assert torch.allclose(loss(logits, y), plain)
-    finally:
-        torch.use_deterministic_algorithms(False)
-
-
-@pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")  # torch captures such a one, on purpose, first of all
 @pytest.mark.parametrize("shape", [(300, 20), (32, 12)], ids=str)
@@ -357,30 +266,6 @@ def test_compiled_with_graphs(case, shape):
         (ours,) = torch.autograd.grad(got, logits)
         assert got.item() == pytest.approx(value, rel=1e-5)
         assert (ours.double().cpu() - gradient).abs().max() <= 1e-5 * gradient.abs().max()
-
-
-@pytest.mark.gpu
-def test_threads_on_one_stream_share_no_memory():
-    """Two modules of one shape, called in two threads: each has sums of its own."""
-    batches = [draw(300, 20, scale=scale) for scale in (1.0, 3.0)]
-    expected = [reference(logits, y) for logits, y in batches]
-    wrong = []
-
-    def train(k):
-        loss, (logits, y) = PairLoss().cuda(), batches[k]
-        for _ in range(200):
-            value = loss(logits, y)
-            (slope,) = torch.autograd.grad(value, logits)
-            off = (slope.double().cpu() - expected[k][1]).abs().max()
-            if abs(value.item() - expected[k][0]) > 1e-5 or off > 1e-5 * expected[k][1].abs().max():
-                wrong.append(k)
-
-    threads = [threading.Thread(target=train, args=(k,)) for k in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
 
 
 @pytest.mark.gpu

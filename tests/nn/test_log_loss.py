@@ -45,12 +45,6 @@ def test_is_the_sum_of_its_terms(surrogate, activation):
     torch.testing.assert_close(of_both, of_risk + 0.7 * of_adjusted)
 
 
-def test_none_is_the_risk_to_the_bit():
-    logits, y = draw()
-    for a, b in zip(value_and_gradient(logits, y), value_and_gradient(logits, y, log_loss=0), strict=True):
-        assert torch.equal(a, b)
-
-
 def recommended(logits, y, counts, activation="softmax", alpha=8.0):
     """The definition, pair by pair."""
     scores = {"softmax": logits.softmax(1), "sigmoid": logits.sigmoid(), "identity": logits}[activation]
@@ -152,15 +146,6 @@ def test_what_the_counts_are_needed_for():
     assert MAUCLoss(surrogate="exponential", alpha=1.0, log_loss=0.0).log1p is False
 
 
-def test_both_terms_keep_double_precision():
-    logits, y = draw()
-    counts = [0.1, 0.2, 0.3, 0.7]  # shares that single precision rounds
-    torch.testing.assert_close(
-        MAUCLoss(counts)(logits, y), mauc_loss(logits, y, class_counts=counts), rtol=1e-15, atol=0.0
-    )
-    torch.testing.assert_close(MAUCLoss(counts)(logits, y), recommended(logits, y, counts), rtol=1e-13, atol=0.0)
-
-
 def test_ova_shifts_nothing():
     logits, y = draw()
     alone = pair_loss(logits, y, pairs="ova", class_counts=COUNTS)
@@ -199,14 +184,6 @@ def test_zero_and_no_gradient_where_no_sample_counts(settings):
     assert_nothing_counts(MAUCLoss(COUNTS, **settings))
 
 
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by torch itself
-@pytest.mark.parametrize("settings", SURROGATES[1:], ids=["exp", "hinge"])
-def test_zero_and_no_gradient_where_no_sample_counts_compiled(settings):
-    torch.compiler.reset()
-    assert_nothing_counts(torch.compile(MAUCLoss(COUNTS, **settings), backend="aot_eager"))
-    torch.compiler.reset()
-
-
 def test_second_derivatives_are_zero_where_no_sample_counts():
     logits, _ = draw(6, 4)
     ignored = torch.full((6,), -100)
@@ -238,53 +215,8 @@ def test_bad_weights_are_refused(bad):
         mauc_loss(*draw(), class_counts=COUNTS, log_loss=bad)
 
 
-def test_module_is_the_function():
-    logits, y = draw(dtype=torch.float32)
-    for pairs in ("ovo", "ova"):
-        module = PairLoss("exponential", alpha=4.0, log_loss=2.0, pairs=pairs, class_counts=COUNTS)
-        function = pair_loss(logits, y, alpha=4.0, log_loss=2.0, pairs=pairs, class_counts=COUNTS)
-        torch.testing.assert_close(module(logits, y), function)
-    assert "log_loss=2" in repr(module)
-
-
 def test_second_derivatives():
     logits, y = draw(8, 4)
     for surrogate in (*SURROGATES[:2], {"log1p": True}):
         settings = {**surrogate, "log_loss": 0.5, "class_counts": COUNTS}
         assert torch.autograd.gradgradcheck(lambda z, s=settings: pair_loss(z, y[:8], **s), logits)
-
-
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by torch itself
-def test_compiled():
-    logits, y = draw(dtype=torch.float32)
-    loss = MAUCLoss(COUNTS)
-    compiled = torch.compile(loss, backend="aot_eager", fullgraph=True)
-    torch.testing.assert_close(compiled(logits, y), loss(logits, y))
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
-@pytest.mark.parametrize("shape", [(32, 12), (1000, 100), (257, 5089), (9001, 33)], ids=str)
-def test_fused(shape, activation):
-    n, c = shape
-    logits, y = draw(n, c, torch.float32, "cuda")
-    with torch.no_grad():
-        y[::7] = -100
-    weight = torch.rand(n, device="cuda")
-    counts = torch.arange(1, c + 1)
-    kinds = (
-        {"surrogate": "squared"},
-        {"surrogate": "exponential", "alpha": 8.0},
-        {"surrogate": "exponential", "log1p": True},
-        {"surrogate": "hinge", "alpha": 1.0},
-    )
-    for surrogate in kinds:
-        for pairs in ("ovo", "ova"):
-            settings = {**surrogate, "activation": activation, "pairs": pairs, "log_loss": 0.5}
-            z = logits.detach().double().cpu().requires_grad_()
-            exact, of_exact = value_and_gradient(
-                z, y.cpu(), weight=weight.double().cpu(), class_counts=counts, **settings
-            )
-            got, of_got = value_and_gradient(logits, y, weight=weight, class_counts=counts.cuda(), **settings)
-            assert got.item() == pytest.approx(exact.item(), rel=1e-5)
-            assert (of_got.double().cpu() - of_exact).abs().max() <= 1e-5 * of_exact.abs().max()

@@ -102,7 +102,6 @@ def test_precision_and_gradient():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"scores": torch.zeros(3, 3, dtype=torch.long)}, "scores must be a floating-point tensor, got torch.int64"),
         (
             {"scores": torch.zeros(3)},
             r"scores must have the shape \(N, C\), got shape \(3,\): pass one row per sample",
@@ -112,9 +111,7 @@ def test_precision_and_gradient():
             {"target": torch.tensor([0, 1])},
             r"target must have the shape \(3,\), got shape \(2,\): pass one class per sample",
         ),
-        ({"target": torch.tensor([0.0, 1.0, 1.0])}, "target must be a tensor of whole numbers, got torch.float32"),
         ({"target": torch.tensor([0, 1, 2])}, "target must be from 0 to 1, got 2: number the classes"),
-        ({"weight": [1.0, 1.0, 1.0]}, r"weight must be a tensor of shape \(3,\), got list"),
         ({"weight": torch.tensor([1.0, -1.0, 1.0])}, "weight must be finite and not negative, got -1"),
         ({"pairs": "all"}, "pairs must be one of 'ovo', 'ova'"),
     ],

@@ -63,11 +63,6 @@ def test_another_file_is_refused(tmp_path, changed, complaint):
         datasets.load("ham10000-part", tmp_path)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"caltech101 needs the file .*features.caltech101.npz, which was not"):
-        datasets.load("caltech101", tmp_path)
-
-
 def test_groups_stay_together():
     y = np.repeat([0, 1, 2], [40, 20, 8])
     groups = np.arange(len(y)) // 2

@@ -7,7 +7,7 @@ from scipy.spatial.distance import pdist
 from sklearn.linear_model import LogisticRegression
 
 from experiments.datasets import load_simulated
-from experiments.datasets.gaussian import GaussianClasses, separated_means
+from experiments.datasets.gaussian import separated_means
 from experiments.datasets.poisson import separated_rates
 from mauc import compare_mauc, mauc_score
 
@@ -90,17 +90,6 @@ def test_ceiling_does_not_depend_on_the_priors(kind):
     assert small(kind, imbalance=1).bayes_mauc(3000, seed=1) == ceiling
 
 
-def test_fewer_features_suffice():
-    """The ceiling is simulated on the span of the means."""
-    data = load_simulated(n_classes=4, n_features=30)
-    reduced = data.classes.sufficient()
-    assert reduced.n_features == 4
-    np.testing.assert_allclose(pdist(reduced.means), pdist(data.classes.means))
-    X, y = data.sample([2000] * 4, seed=5)
-    ceiling = data.bayes_mauc(2000)
-    assert mauc_score(y, data.bayes_scores(X)) == pytest.approx(ceiling.value, abs=5 * ceiling.stderr)
-
-
 @pytest.mark.parametrize(("n_classes", "n_features"), [(2, 1), (4, 3), (5, 4), (10, 50)])
 def test_gaussian_means_are_equally_far(n_classes, n_features):
     means = separated_means(n_classes, n_features, 1.7, np.random.default_rng(0))
@@ -158,19 +147,6 @@ def test_seeds(kind):
     assert first.bayes_mauc(50, seed=4) == again.bayes_mauc(50, seed=4)
 
 
-class FewInAChunk(GaussianClasses):
-    chunk_elements = 100
-
-
-def test_dense_draws_do_not_depend_on_the_chunks():
-    whole = small("gaussian", dtype=np.float32).classes
-    chunked = FewInAChunk(whole.priors, whole.dtype, whole.means)
-    X, _ = whole.sample(500)
-    assert np.array_equal(chunked.sample(500)[0], X)
-    np.testing.assert_allclose(chunked.posterior(X), whole.posterior(X), rtol=1e-12)
-    assert chunked.bayes_mauc(50) == whole.bayes_mauc(50)
-
-
 def test_sample_sizes():
     data = small("gaussian")
     _, y = data.sample(20_000)
@@ -183,35 +159,20 @@ def test_sample_sizes():
     assert len(y) == 0
 
 
-def test_preset_cifar():
-    data = load_simulated("cifar100-imb", n_features=8)
-    assert np.array_equal(np.bincount(data.y), data.class_counts)
-    assert data.X.shape == (16_550, 8)
-    small_copy = load_simulated("cifar100-imb", max_samples=400)
-    assert small_copy.X.shape == (400, 2048)
-    assert small_copy.X.dtype == np.float32
-    assert small_copy.class_counts.min() == 3
-    assert "CIFAR-100-Imb" in small_copy.DESCR
-
-
-def test_preset_user():
-    data = load_simulated("user-imb")
-    assert data.X.shape == (32_400, 21_527)
-    assert data.X.format == "csr"
+@pytest.mark.parametrize(
+    ("preset", "counts", "n_classes"),
+    [("cifar100-imb", 16_550, 100), ("user-imb", 32_400, 12), ("inaturalist", 675_170, 5089)],
+)
+def test_presets(preset, counts, n_classes):
+    data = load_simulated(preset, n_features=40)
+    assert data.X.shape == (counts, 40)
     assert data.X.dtype == np.float32
-    assert data.X.data.min() == 1
-    per_row = np.diff(data.X.indptr)
-    assert 50 < per_row.mean() < 100
-    assert np.bincount(data.y).tolist() == [800, 400, 400, 800, 1600, 400, 1600, 8000, 800, 1600, 8000, 8000]
-
-
-def test_preset_inaturalist():
-    data = load_simulated("inaturalist", n_features=2)
-    assert data.X.shape == (675_170, 2)
-    assert data.X.dtype == np.float32
+    assert sparse.issparse(data.X) == (preset == "user-imb")
     assert np.array_equal(np.bincount(data.y), data.class_counts)
-    assert len(data.class_counts) == 5089
-    assert load_simulated("inaturalist", n_features=2, max_samples=20_000).X.shape == (20_000, 2)
+    assert len(data.class_counts) == n_classes
+    small_copy = load_simulated(preset, n_features=40, max_samples=20_000)
+    assert small_copy.X.shape[0] == min(counts, 20_000)
+    assert small_copy.class_counts.min() >= 3
 
 
 def test_bad_arguments():

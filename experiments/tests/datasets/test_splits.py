@@ -51,9 +51,3 @@ def test_deterministic_and_different():
         assert all(np.array_equal(p, q) for p, q in zip(a, b, strict=True))
     assert len({tuple(parts[2]) for parts in first}) == 5
     assert not np.array_equal(first[0][0], datasets.stratified_splits(y, 5, seed=4)[0][0])
-
-
-def test_every_sample_is_tested_at_times():
-    y = np.repeat([0, 1], [20, 4])
-    seen = np.unique(np.concatenate([test for _, _, test in datasets.stratified_splits(y, 200)]))
-    assert np.array_equal(seen, np.arange(24))

@@ -68,8 +68,6 @@ def save(path, **arrays):
             {"X": np.zeros(3), "y": [0, 1, 1]},
             r"must have one row of X and one class in y per sample, got X of shape \(3,\)",
         ),
-        ({"X": np.zeros((3, 2)), "y": [0, 1]}, r"y of shape \(2,\): save \(N, d\) and \(N,\)"),
-        ({"X": [["a"], ["b"]], "y": [0, 1]}, "features must have numbers in X, got <U1: save float32"),
         ({"X": [[np.nan], [1.0]], "y": [0, 1]}, "features must be finite, got NaN or infinity in X"),
         ({"X": np.zeros((12, 1)), "y": [0] * 12}, "the data must have two classes of 10 rows or more, got 1"),
         (
@@ -88,10 +86,8 @@ def test_files_that_do_not_fit(tmp_path, arrays, message):
     ("call", "message"),
     [
         (lambda: resolve("mnist"), "dataset must be one of 'cifar100-imb', 'user-imb', 'inaturalist', 'kddcup99'"),
-        (lambda: resolve("cifar100-imb", "none.npz"), "features must be an existing .npz file, got none.npz: make it"),
         (lambda: resolve("kddcup99", "f.npz"), "dataset must be one of cifar100-imb, user-imb, inaturalist where feat"),
         (lambda: cells("kddcup99", methods=["SVM"]), "method must be one of 'CE', 'CE-balanced'"),
-        (lambda: cells("kddcup99", device="tpu"), "device must be one of 'auto', 'cpu', 'cuda', got 'tpu'"),
     ],
 )
 def test_errors(call, message):

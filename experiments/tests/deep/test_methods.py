@@ -1,6 +1,5 @@
 """The methods of the deep experiments, and the paper's settings."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,9 +7,7 @@ import pytest
 import torch
 from pair_loss import PairLoss
 
-from experiments.deep.data import PAPER_SETS
-from experiments.deep.fit import Schedule
-from experiments.deep.methods import METHODS, RECIPES, recipe_of
+from experiments.deep.methods import METHODS, RECIPES
 from experiments.deep.paper import PAPER, PAPER_PAIRS, PAPER_SHARES
 from experiments.deep.run import OF_THE_FIT
 from experiments.deep.search import label, settings_of
@@ -71,21 +68,3 @@ def test_every_method_has_as_many_settings():
     assert {c["learning_rate"] for c in shared} == {3e-4, 1e-3, 3e-3}
     with pytest.raises(ValueError, match="settings must be a whole number from 1 to 18, got 19"):
         settings_of(METHODS["CE"], recipe, 19)
-
-
-def test_the_papers_settings():
-    cifar, user, large = (RECIPES[name] for name in PAPER_SETS)
-    assert cifar.hidden == (1024, 256)
-    assert cifar.ours["squared"] == (Schedule("adam", 0.0012, 5e-6, 0.97, 5, 1000, 50), 1.0)
-    assert cifar.ours["exponential"] == (Schedule("adam", 0.001, 1e-6, 0.99, 5, 1000, 48), 4.0)
-    assert cifar.ours["hinge"] == (Schedule("adam", 0.001, 5e-5, 0.99, 3, 1000, 50), 4.0)
-    assert user.hidden == (128, 64)
-    assert [alpha for _, alpha in user.ours.values()] == [0.5, 2.0, 2.0]
-    assert replace(user.plain, max_epochs=0) == Schedule("sgd", 0.005, 1e-4, 0.97, 1, 32, 0)
-    assert large.hidden == cifar.hidden
-    assert large.plain == Schedule("adam", 1e-5, 1e-6, 0.99, 5, 8196, 50)
-    assert large.ours["squared"] == (Schedule("adam", 1e-5, 5e-6, 0.97, 5, 8196, 50), 1.0)
-    assert large.ours["exponential"] == (Schedule("adam", 1e-5, 1e-6, 0.99, 5, 8196, 48), 4.0)
-    assert large.ours["hinge"] == (Schedule("adam", 1e-5, 5e-5, 0.99, 3, 8196, 50), 4.0)
-    quick = recipe_of("simulated-cifar100-imb", quick=True)
-    assert {s.max_epochs for s, _ in quick.ours.values()} == {quick.plain.max_epochs} == {10}

@@ -7,10 +7,10 @@ from joblib import parallel_config
 from scipy import sparse
 
 from experiments.deep import run as deep
-from experiments.deep.data import DATASETS, load, parts_of
+from experiments.deep.data import DATASETS, DeepData, load, parts_of
+from experiments.deep.fit import Batches, Features, Shuffled
 from experiments.deep.methods import METHODS
-from experiments.deep.run import BAYES, cells, judge, run
-from experiments.store import Store, run_cells
+from experiments.deep.run import BAYES, judge, run
 from mauc import mauc_score
 
 CLOCK = ("fit_seconds", "search_seconds", "sample_seconds")
@@ -24,26 +24,16 @@ def without_clock(result):
     return {key: value for key, value in result.items() if key not in CLOCK}
 
 
-def test_cells():
-    every = cells("cifar100-imb", device="cpu")
-    assert len(every) == 3 * (1 + len(METHODS)), "with the Bayes scores"
-    assert len({cell.key for cell in every}) == len(every)
-    assert every[0].key == ("full", "simulated-cifar100-imb", "cpu", BAYES, "00")
-    assert [cell.key[-1] for cell in every] == sorted(cell.key[-1] for cell in every), "seed by seed"
-    some = cells("kddcup99", methods=["CE"], seeds=2, device="cpu", quick=True)
-    assert [cell.key for cell in some] == [("quick", "kddcup99", "cpu", "CE", seed) for seed in ("00", "01")]
-
-
-def test_sparse_features(tmp_path):
+@pytest.mark.parametrize("name", ["CE", "BM"])
+def test_sparse_features_are_made_dense_by_the_batch(name):
     y = np.arange(60) % 3
-    X = sparse.csr_matrix(np.eye(3, 9)[y] * 5.0)
-    np.savez(tmp_path / "s.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
-    data = load("user-imb", features=str(tmp_path / "s.npz"))
-    assert sparse.issparse(data.X)
-    assert (data.X != X).nnz == 0
-    assert parts_of(data, 0).X is data.X
-    for method in ("CE", "BM", "exponential, covered"):
-        assert run("user-imb", None, str(tmp_path / "s.npz"), method, 0, "cpu", True)["test"] > 0.6
+    X = sparse.csr_matrix(np.eye(3, 9, dtype=np.float32)[y])
+    parts = parts_of(DeepData("user-imb", X, y, ("a", "b", "c"), ()), 0)
+    assert parts.X is X
+    made, _ = deep.resample(METHODS[name], parts, Features(X, torch.device("cpu")), torch.from_numpy(y), 0)
+    features, classes, rows = made
+    batches = list(Batches(features, classes, rows, Shuffled(len(rows), 16, 0), 3))
+    assert all(torch.equal(x.argmax(1), codes) for x, codes in batches)
 
 
 def test_simulated_sets_have_a_ceiling():
@@ -80,12 +70,6 @@ def test_the_same_seed_gives_the_same_numbers(name):
     torch.set_rng_state(state)
 
 
-def test_learns():
-    result = small("exponential, covered", quick=False)
-    assert result["validation_scores"][-1] > result["validation_scores"][0]
-    assert result["losses"][-1] < result["losses"][0]
-
-
 def test_the_best_choice_of_the_grid_is_taken():
     grid = METHODS["DeepAUC"].grid
     alone = [run("simulated-small", None, None, "DeepAUC", 0, "cpu", True, choice) for choice in grid]
@@ -95,21 +79,6 @@ def test_the_best_choice_of_the_grid_is_taken():
     assert result["validation"] == max(validation)
     assert result["params"] == grid[int(np.argmax(validation))]
     assert result["search_seconds"] > result["fit_seconds"]
-
-
-def test_resumes(tmp_path):
-    """What is there is not computed again; what a kill left undone is."""
-    store = Store(tmp_path / "cells")
-    some = cells("simulated-small", methods=["CE", "squared"], seeds=2, device="cpu", quick=True)
-    run_cells(some[:2], store)
-    stamps = {path: path.stat().st_mtime_ns for path in store.folder.rglob("*.json")}
-    assert len(stamps) == 2
-    assert run_cells(some, store) == 4
-    assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
-    assert run_cells(some, store) == 0
-    whole = Store(tmp_path / "other")
-    run_cells(some, whole)
-    assert all(without_clock(store.read(c.key)) == without_clock(whole.read(c.key)) for c in some)
 
 
 def test_samplers_start_from_fewer_rows_and_ask_neighbours_of_many_classes():

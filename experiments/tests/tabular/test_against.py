@@ -1,16 +1,15 @@
-"""The stack against other libraries: their process, their failures, and the page."""
+"""The stack against AutoGluon: its process, its failures, and the page."""
 
 import json
 import sys
-import types
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.store import Store
-from experiments.tabular import experiment, rival_process
-from experiments.tabular.against import Contest, cells, write_report
+from experiments.tabular import autogluon_process, experiment
+from experiments.tabular.against import autogluon_scores, cells, write_report
 
 
 @pytest.fixture
@@ -37,6 +36,7 @@ def interpreter(tmp_path, lines):
 
 GOOD = """
 task = json.loads((folder / "task.json").read_text())
+assert 'missing' not in (folder / 'train.csv').read_text()
 rows = (folder / "test.csv").read_text().splitlines()[1:]
 size = [row.split(",")[0] for row in rows]
 (folder / "scores.csv").write_text("0,1,2\\n" + "\\n".join(f"{s},0,0" for s in size))
@@ -45,19 +45,14 @@ told = {"version": "9", "fit_seconds": task["seconds"], "predict_seconds": 0.5}
 """
 
 
-def rival(tables, tmp_path, lines, grace=60.0):
-    contest = Contest(None, tables, 1, interpreter(tmp_path, lines), grace)
-    (cell,) = (
-        cell
-        for cell in cells(contest, rivals=["autogluon"], budgets=[7], sets=["ant"], n_splits=1)
-        if "AutoGluon, 7 s" in cell.key
-    )
+def autogluon_run(tables, tmp_path, lines):
+    _, cell = cells(interpreter(tmp_path, lines), None, tables, budgets=[7], sets=["ant"], n_splits=1)
     return cell.function(*cell.arguments)
 
 
-def test_a_rival_has_the_budget_and_the_table_as_it_comes(tables, tmp_path):
-    found = rival(tables, tmp_path, GOOD + "assert 'missing' not in (folder / 'train.csv').read_text()")
-    assert (found["fit_seconds"], found["predict_seconds"], found["version"], found["cores"]) == (7, 0.5, "9", 1)
+def test_autogluon_has_the_budget_and_the_table_as_it_comes(tables, tmp_path):
+    found = autogluon_run(tables, tmp_path, GOOD)
+    assert (found["fit_seconds"], found["predict_seconds"], found["version"]) == (7, 0.5, "9")
     assert found["test"] > 0.5
     assert found["matrix"][0][1] > 0.6
     assert found["matrix"][1][2] == 0.5
@@ -65,20 +60,27 @@ def test_a_rival_has_the_budget_and_the_table_as_it_comes(tables, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lines", "grace", "failed"),
+    ("lines", "failed"),
     [
-        ("sys.exit('no such library')", 60.0, "exit 1: no such library"),
-        ("(folder / 'result.json').write_text(json.dumps({'failed': 'too few rows'}))", 60.0, "too few rows"),
-        ("import time; time.sleep(60)", -6.9, "no end -7 s after its budget"),
+        ("sys.exit('no such library')", "exit 1: no such library"),
+        ("(folder / 'result.json').write_text(json.dumps({'failed': 'too few rows'}))", "too few rows"),
     ],
 )
-def test_a_rival_that_fails_is_told_and_ranks_nothing(tables, tmp_path, lines, grace, failed):
-    found = rival(tables, tmp_path, lines, grace)
+def test_a_failure_is_stored_and_ranks_nothing(tables, tmp_path, lines, failed):
+    found = autogluon_run(tables, tmp_path, lines)
     assert found["failed"] == failed
     assert found["test"] == 0.5
 
 
-def test_the_process_of_a_rival(tmp_path, monkeypatch):
+def test_a_process_that_does_not_end_is_ended(tmp_path):
+    python = interpreter(tmp_path, "import time; time.sleep(60)")
+    X = pd.DataFrame({"size": [1.0, 2.0]})
+    scores, details = autogluon_scores(python, 7, X, np.array([0, 1]), X, 2, grace=-6.5)
+    assert scores is None
+    assert details == {"failed": "no end -6 s after its budget", "fit_seconds": 0.5}
+
+
+def test_the_process_of_autogluon(tmp_path, monkeypatch):
     """Columns for all classes, in their order; what fails is written down."""
 
     def run(train, target, test, task, folder):
@@ -88,89 +90,31 @@ def test_the_process_of_a_rival(tmp_path, monkeypatch):
         assert list(train["kind"]) == ["3", "4"], "a category is no number, even where it looks like one"
         return pd.DataFrame({"2": [0.75], "0": [0.25]}), {"chosen": "it"}
 
-    monkeypatch.setitem(rival_process.RIVALS, "autogluon", (run, "numpy"))
-    monkeypatch.setattr(rival_process.os, "sched_setaffinity", lambda *cores: None, raising=False)
+    monkeypatch.setattr(autogluon_process, "fit_and_score", run)
+    monkeypatch.setattr(autogluon_process, "version", lambda package: "1.0")
+    monkeypatch.setattr(autogluon_process.os, "sched_setaffinity", lambda *cores: None, raising=False)
     pd.DataFrame({"a": [1, 2], "kind": [3, 4]}).to_csv(tmp_path / "train.csv", index=False)
     pd.DataFrame({"a": [5], "kind": ["rotary"]}).to_csv(tmp_path / "test.csv", index=False)
     pd.DataFrame({"class": [2, 0]}).to_csv(tmp_path / "target.csv", index=False)
-    task = {"rival": "autogluon", "seconds": 3, "cores": 1, "n_classes": 3, "texts": ["kind"]}
+    task = {"seconds": 3, "cores": 1, "n_classes": 3, "texts": ["kind"]}
     (tmp_path / "task.json").write_text(json.dumps(task))
-    rival_process.main(tmp_path)
+    autogluon_process.main(tmp_path)
     np.testing.assert_array_equal(pd.read_csv(tmp_path / "scores.csv"), [[0.25, 0.0, 0.75]])
-    assert json.loads((tmp_path / "result.json").read_text()) == {"version": np.__version__, "chosen": "it"}
+    assert json.loads((tmp_path / "result.json").read_text()) == {"chosen": "it", "version": "1.0"}
     (tmp_path / "task.json").write_text(json.dumps(task | {"seconds": 0}))
-    rival_process.main(tmp_path)
+    autogluon_process.main(tmp_path)
     assert json.loads((tmp_path / "result.json").read_text())["failed"] == "ValueError: no time"
 
 
-@pytest.mark.parametrize(("n_classes", "metric"), [(2, "roc_auc"), (3, "roc_auc_ovo")])
-def test_autogluon_is_asked_again_without_the_rare_classes(tmp_path, monkeypatch, n_classes, metric):
-    asked = []
-
-    class TabularPredictor:
-        model_best = "best"
-
-        def __init__(self, label, *, learner_kwargs, **options):
-            self.kept = learner_kwargs
-            assert (label, options["eval_metric"]) == (rival_process.TARGET, metric)
-
-        def fit(self, train, *, time_limit, **options):
-            asked.append((self.kept, options["num_cpus"]))
-            assert list(train[rival_process.TARGET]) == [0, 1]
-            assert time_limit > 0
-            if self.kept:
-                raise ValueError("a class of one row")
-            return self
-
-        def predict_proba(self, test, *, as_pandas):
-            return pd.DataFrame({0: [1.0]})
-
-        def leaderboard(self):
-            return pd.DataFrame({"model": ["m"], "score_val": [0.5], "fit_time": [1.0]})
-
-    monkeypatch.setitem(sys.modules, "autogluon", types.ModuleType("autogluon"))
-    module = types.ModuleType("autogluon.tabular")
-    module.TabularPredictor = TabularPredictor
-    monkeypatch.setitem(sys.modules, "autogluon.tabular", module)
-    train, target, test = pd.DataFrame({"a": [1, 2]}), pd.Series([0, 1]), pd.DataFrame({"a": [3]})
-    task = {"seconds": 30, "cores": 2, "n_classes": n_classes}
-    scores, told = rival_process.autogluon(train, target, test, task, tmp_path)
-    assert asked == [({"label_count_threshold": 1}, 2), ({}, 2)]
-    assert told["without_rare_classes"] == "ValueError: a class of one row"
-    assert told["chosen"] == "best"
-    assert list(scores.columns) == [0]
-
-
-def contest_of(tables, python):
-    return experiment(
-        data_home=None,
-        set_=["ant", "bee", "cow"],
-        method=None,
-        n_splits=1,
-        tables=tables,
-        against=["autogluon", "flaml"],
-        budget=[7],
-        cores=1,
-        rival_python=python,
-        quick=False,
-    )
-
-
-def test_the_interpreter_of_the_rivals(tables, tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="--rival-python must be a program, got none/python: name the python of"):
-        contest_of(tables, "none/python")
-    monkeypatch.chdir(tmp_path)
-    path = interpreter(tmp_path, "")
-    assert contest_of(tables, "./python").cells[0].arguments[0].python == path, "it runs in another folder"
-
-
 def test_the_page(tables, tmp_path):
-    store = Store(tmp_path / "out" / "cells")
-    plan = contest_of(tables, None)
-    assert [cell.key for cell in plan.cells[:3]] == [
-        ("against", "ant", f"{name}, 7 s", "00") for name in ("MAUC stacking", "AutoGluon", "FLAML")
+    store, out = Store(tmp_path / "out" / "cells"), tmp_path / "out"
+    sets = ["ant", "bee", "cow"]
+    options = {"data_home": None, "method": None, "budget": [7], "quick": True}
+    plan = experiment(set_=sets, tables=tables, autogluon="python", **options)
+    assert [cell.key for cell in plan.cells[:2]] == [
+        ("against", "ant", f"{name}, 7 s", "00") for name in ("MAUC stacking", "AutoGluon")
     ]
-    quality = {"MAUC stacking": 0.9, "AutoGluon": 0.8, "FLAML": 0.7}
+    quality = {"MAUC stacking": 0.9, "AutoGluon": 0.8}
     for _, s, method, split in (cell.key for cell in plan.cells):
         name = method.split(",")[0]
         run = {
@@ -180,20 +124,19 @@ def test_the_page(tables, tmp_path):
             "test_counts": [4, 2],
             "fit_seconds": 5.0,
             "predict_seconds": 0.25,
-            "cores": 1,
         }
         if name == "AutoGluon":
             run |= {"version": "1.0", **({"without_rare_classes": "ValueError: few"} if s == "bee" else {})}
-        if name == "FLAML" and s == "cow":
-            run |= {"failed": "no time"}
-            del run["predict_seconds"]
+            if s == "cow":
+                run |= {"failed": "no time"}
+                del run["predict_seconds"]
         store.write(("against", s, method, split), run)
-    (page,) = plan.report(store, tmp_path / "out")
+    (page,) = plan.report(store, out)
     text = page.read_text()
     assert "AutoGluon 1.0" in text
     assert "| MAUC stacking, 7 s | 90.00 | 1.0 | 90.00 | 5.00 | 0.25 |  |  |  |" in text
-    assert "| AutoGluon, 7 s | 80.00 | 2.0 | 80.00 | 5.00 | 0.25 | +10.00 | 3–0 | 0.5000 |" in text
-    assert "- FLAML, 7 s on cow: no model (no time)" in text
+    assert "| AutoGluon, 7 s | 80.00 | 2.0 | 80.00 | 5.00 | 0.25 | +10.00 | 3–0 | 0.2500 |" in text
+    assert "- AutoGluon, 7 s on cow: no model (no time)" in text
     assert "- AutoGluon, 7 s on bee: without the rare classes, after ValueError: few" in text
-    assert "| bee | 15 | 2 | **90.00** | 80.00 | 70.00 |" in text
-    assert write_report(Store(tmp_path / "none"), tmp_path, sets=["ant"], rivals=["flaml"], budgets=[7]) == []
+    assert "| bee | 15 | 2 | 2 | **90.00** | 80.00 |" in text
+    assert write_report(Store(tmp_path / "none"), tmp_path, sets=["ant"], budgets=[7]) == []

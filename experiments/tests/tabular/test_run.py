@@ -27,20 +27,6 @@ def test_missing_numbers_are_those_of_the_training_part(tmp_path):
     assert len(y_test) == len(task.X_test)
 
 
-def test_a_table_of_a_folder_is_split_and_judged(tmp_path):
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [30, 20, 4])
-    X = rng.normal(size=(54, 2)) + 2.0 * y[:, None]
-    lines = [f"{a},{b},{c}" for (a, b), c in zip(X, y, strict=True)]
-    (tmp_path / "own.csv").write_text("\n".join(["a,b,class", *lines]))
-    work = cells(None, tables=tmp_path, sets=["own"], n_splits=1, quick=True, only=["LR"])
-    store = Store(tmp_path / "cells")
-    run_cells(work, store)
-    run = store.read(("quick", "own", "LR", "00"))
-    assert 0.5 < run["test"] <= 1.0
-    assert sum(run["test_counts"]) + sum(run["train_counts"]) == 54
-
-
 def test_splits(made_up_data):
     task, y_test = task_of("ecoli", str(made_up_data), 1, True)
     X, y = load_set("ecoli", str(made_up_data))
@@ -55,7 +41,6 @@ def test_splits(made_up_data):
     assert X.shape[1] == task.X_test.shape[1]
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_cells(made_up_data, tmp_path):
     work = cells(made_up_data, sets=["balance", "ecoli"], n_splits=2, only=["LR", "ET"])
     assert [cell.key for cell in work[:4]] == [
@@ -79,6 +64,5 @@ def test_cells(made_up_data, tmp_path):
     assert 0.5 < run["test"] <= 1.0
     assert sum(run["test_counts"]) + sum(run["train_counts"]) == 215
     files = write_report(store, tmp_path, sets=QUICK_SETS, depth="quick")
-    names = [file.name for file in files]
-    assert names == ["tabular.md", "tabular.csv", "tabular-sets.png"], "ranks need three sets"
-    assert "| method | new-thyroid | mean | rank | fit s |" in files[0].read_text(), "sets without results are left out"
+    assert [file.name for file in files] == ["tabular.md", "tabular.csv"], "ranks need three sets"
+    assert "| ecoli |" not in files[0].read_text(), "sets without results are left out"

@@ -21,7 +21,7 @@ def bench(*arguments):
 def test_two_methods_end_to_end(real_data, tmp_path, capsys):
     protocol = "authors"
     arguments = ("--out", tmp_path, "--data-home", real_data, "--table", "balance", "--quick")
-    arguments += ("--n-splits", 2, "--method", "MAUC exponential", "--method", "LR, tuned")
+    arguments += ("--method", "MAUC exponential", "--method", "LR, tuned")
     bench(*arguments)
     shown = capsys.readouterr().out
     written = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
@@ -56,43 +56,12 @@ def test_two_methods_end_to_end(real_data, tmp_path, capsys):
     assert stamps == {path: path.stat().st_mtime_ns for path in (tmp_path / "cells").rglob("*.json")}
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_any_choice_of_methods_gives_a_report(made_up_data, tmp_path):
-    arguments = ("--out", tmp_path, "--data-home", made_up_data, "--table", "new-thyroid", "--quick", "--n-splits", 1)
-    arguments += (
-        "--splits",
-        "80-10-10",
-        "--preprocessing",
-        "rows",
-        "--method",
-        "LR-balanced, C=1",
-        "--method",
-        "NM, C=1",
-    )
-    bench(*arguments)
-    assert "over 1 split (80-10-10)" in (tmp_path / "traditional-80-10-10-rows.md").read_text()
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_several_tables_are_ranked(made_up_data, tmp_path):
-    arguments = ["--out", tmp_path, "--data-home", made_up_data, "--quick", "--n-splits", 1]
-    for name in ("balance", "new-thyroid", "ecoli"):
-        arguments += ["--table", name]
-    for name in ("MAUC squared", "LR, C=1", "plug-in on LR"):
-        arguments += ["--method", name]
-    bench(*arguments, "--preprocessing", "standard")
-    text = (tmp_path / "traditional-authors-standard.md").read_text()
-    assert "Friedman: χ² = " in text
-    assert "The validation part alone chooses hyper-parameters" in text
-    assert (tmp_path / "traditional-authors-standard-ranks.png").read_bytes().startswith(PNG)
-
-
 def test_a_table_that_is_missing_is_told_in_one_line(made_up_data, tmp_path, monkeypatch):
     """Not the first table alone: no cell is computed for want of the last one."""
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "empty"))
     arguments = ("--data-home", made_up_data, "--table", "balance", "--table", "svmguide2", "--method", "LR, C=1")
     with pytest.raises(SystemExit, match="experiments: svmguide2 needs the file"):
-        bench("--out", tmp_path / "out", *arguments, "--n-splits", 1, "--quick")
+        bench("--out", tmp_path / "out", *arguments, "--quick")
 
 
 def test_the_plain_entry_needs_neither_typer_nor_rich_nor_matplotlib(made_up_data, tmp_path):
@@ -102,11 +71,11 @@ def test_the_plain_entry_needs_neither_typer_nor_rich_nor_matplotlib(made_up_dat
         "from experiments.__main__ import main; main(['traditional', '--no-report', *sys.argv[1:]])"
     )
     arguments = ["--out", str(tmp_path), "--data-home", str(made_up_data), "--table", "new-thyroid", "--quick"]
-    arguments += ["--splits", "80-10-10", "--preprocessing", "rows", "--n-splits", "1", "--method", "LR, C=1"]
+    arguments += ["--splits", "80-10-10", "--preprocessing", "rows", "--method", "LR, C=1"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=True, text=True)
-    assert "1 fits, 0 already computed" in done.stderr
-    assert "1 of 1 in" in done.stderr
-    (cell,) = tmp_path.rglob("*.json")
+    assert "2 fits, 0 already computed" in done.stderr
+    assert "2 of 2 in" in done.stderr
+    cell, _ = tmp_path.rglob("*.json")
     stamp = cell.stat().st_mtime_ns
     bench(*arguments)
     assert (tmp_path / "traditional-80-10-10-rows.md").is_file()

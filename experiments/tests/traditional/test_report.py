@@ -1,7 +1,5 @@
 """Tables, margins and figures of the traditional experiments."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -96,13 +94,6 @@ def test_rare_pairs_are_shown_by_direction(tmp_path):
     assert np.isnan(report._rare(results, ["balance"])["MAUC squared"]["balance"][1])
     (whole,) = rare_pairs(found, sizes).axes
     np.testing.assert_allclose(whole.get_lines()[0].get_ydata(), found["MAUC squared"]["balance"])
-
-
-def test_a_method_without_results_everywhere_is_left_out(faked):
-    faked.write(("full", "authors", "rows", "balance", "ET", "00"), fake_run(0.9, 0.9))
-    results = read_results(faked, "authors", "rows", ["balance", "new-thyroid"], "full")
-    assert "ET" not in results
-    assert json.loads(faked.path(("full", "authors", "rows", "balance", "ET", "00")).read_text())["test"] == 0.9
 
 
 def test_methods_are_compared_on_the_same_splits(faked):

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch
 
 from experiments.traditional import run as traditional
-from experiments.traditional.run import AUTHORS_SETTINGS, PROTOCOLS, TABLES, cells, methods, parts_of
+from experiments.traditional.run import AUTHORS_SETTINGS, PROTOCOLS, TABLES, methods, parts_of
 from mauc import SurrogateRisk
 
 
@@ -28,14 +26,6 @@ def test_the_authors_penalty_in_our_terms(loss, factor):
         risk = SurrogateRisk(loss, alpha=0.9).value(y, model.predict_proba(X))
         assert model.objective_ == pytest.approx(risk + 0.5 * l2 * (model.coef_**2).sum(), rel=1e-10)
         assert model.l2 == 0.6, "a second fit starts from the same penalty"
-
-
-def test_the_authors_penalty_survives_a_failed_fit():
-    X, y = blobs()
-    model = traditional.with_authors_penalty("squared", 0.6, 0.9, max_iter=1)
-    with pytest.raises(ConvergenceWarning):
-        model.fit(X, y)
-    assert model.l2 == 0.6
 
 
 def test_the_authors_settings_are_those_of_each_table():
@@ -63,16 +53,6 @@ def test_methods():
             assert hasattr(method.make(**params), "fit")
 
 
-def test_cells():
-    every = cells("folder")
-    assert len(every) == 15 * 2 * 9 * len(methods("ecoli"))
-    assert len({cell.key for cell in every}) == len(every)
-    some = cells(
-        None, protocol="80-10-10", preprocessings=("rows",), tables=["yeast"], n_splits=2, quick=True, only=["ET"]
-    )
-    assert [cell.key for cell in some] == [("quick", "80-10-10", "rows", "yeast", "ET", s) for s in ("00", "01")]
-
-
 @pytest.mark.parametrize("preprocessing", ["rows", "standard"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_parts(made_up_data, protocol, preprocessing):
@@ -96,13 +76,3 @@ def test_parts(made_up_data, protocol, preprocessing):
         np.testing.assert_allclose(np.linalg.norm(rows["test"], axis=1), 1.0)
     else:
         np.testing.assert_allclose(rows["train"].mean(axis=0), 0.0, atol=1e-12)
-
-
-def test_the_authors_protocol_needs_their_splits(monkeypatch):
-    """OpenML has the tables, not the splits."""
-    X, y = blobs()
-    monkeypatch.setattr(traditional, "_load", lambda *args: Bunch(X=X, y=y, splits=None, name="ecoli"))
-    with pytest.raises(ValueError, match="80-10-10"):
-        parts_of("ecoli", None, "authors", "rows", 0)
-    assert len(parts_of("ecoli", None, "80-10-10", "rows", 0).y_train) == pytest.approx(0.8 * len(y), abs=2)
-    monkeypatch.undo()

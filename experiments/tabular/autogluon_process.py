@@ -1,9 +1,9 @@
-"""Fit a competing library in its own interpreter: ``python rival_process.py FOLDER``; needs it and pandas alone.
+"""Fit AutoGluon in its own interpreter: ``python autogluon_process.py FOLDER``; needs AutoGluon and pandas alone.
 
-``FOLDER/task.json`` names the rival, its budget in seconds, its cores, the number of classes and the columns of texts;
+``FOLDER/task.json`` has the budget in seconds, the cores, the number of classes and the columns of texts;
 ``train.csv`` and ``test.csv`` hold the features, ``target.csv`` the class codes of the training part. Writes
-``scores.csv``, one column per class, and ``result.json``: seconds, versions and what the rival chose, or under
-``failed`` why it has no model.
+``scores.csv``, one column per class, and ``result.json``: seconds, version and the chosen model, or under ``failed``
+why there is no model.
 """
 
 import json
@@ -18,7 +18,7 @@ from typing import Any
 TARGET = "mauc target"
 
 
-def autogluon(train: Any, target: Any, test: Any, task: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any]]:
+def fit_and_score(train: Any, target: Any, test: Any, task: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any]]:
     """Fit ``best_quality`` for the metric, without dynamic stacking, folds one by one: a short budget must not go
     into starting processes. Keep rare classes; if that fails, use its own rule, which leaves them out.
     """
@@ -51,62 +51,34 @@ def autogluon(train: Any, target: Any, test: Any, task: dict[str, Any], folder: 
     fitted = time.perf_counter()
     scores = predictor.predict_proba(test, as_pandas=True)
     done = time.perf_counter()
-    board = predictor.leaderboard()[["model", "score_val", "fit_time"]]
-    details |= {"chosen": predictor.model_best, "leaderboard": board.to_dict("records")}
-    return scores, {**details, "fit_seconds": fitted - began, "predict_seconds": done - fitted}
-
-
-def flaml(train: Any, target: Any, test: Any, task: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any]]:
-    """Fit all estimators of its own list, cross-validated, with the metric given to it."""
-    import pandas as pd
-    from flaml import AutoML
-
-    began = time.perf_counter()
-    model = AutoML()
-    model.fit(
-        train,
-        target,
-        task="classification",
-        metric="roc_auc_ovo",
-        time_budget=task["seconds"],
-        n_jobs=task["cores"],
-        eval_method="cv",
-        verbose=0,
-        seed=0,
-    )
-    fitted = time.perf_counter()
-    if model.model is None:
-        raise RuntimeError("no estimator was fitted within the budget")
-    scores = pd.DataFrame(model.predict_proba(test), columns=model.classes_)
-    chosen = {"chosen": model.best_estimator, "config": {k: str(v) for k, v in (model.best_config or {}).items()}}
-    return scores, {**chosen, "fit_seconds": fitted - began, "predict_seconds": time.perf_counter() - fitted}
-
-
-RIVALS = {"autogluon": (autogluon, "autogluon.tabular"), "flaml": (flaml, "flaml")}
+    return scores, {
+        **details,
+        "chosen": predictor.model_best,
+        "fit_seconds": fitted - began,
+        "predict_seconds": done - fitted,
+    }
 
 
 def main(folder: Path) -> None:
-    """Read the task, run its rival, write what it gave."""
+    """Read the task, run AutoGluon, write its scores."""
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: task["cores"]])
     warnings.simplefilter("ignore")
     import pandas as pd
 
-    run, package = RIVALS[task["rival"]]
     texts = dict.fromkeys(task["texts"], str)
     train, test = (pd.read_csv(folder / f"{part}.csv", dtype=texts) for part in ("train", "test"))
     target = pd.read_csv(folder / "target.csv").iloc[:, 0]
-    result: dict[str, Any] = {"version": version(package)}
     try:
-        scores, details = run(train, target, test, task, folder)
+        scores, result = fit_and_score(train, target, test, task, folder)
     except Exception as error:
-        result["failed"] = f"{type(error).__name__}: {error}"
+        result = {"failed": f"{type(error).__name__}: {error}"}
     else:
         scores.columns = scores.columns.astype(int)
         scores = scores.reindex(columns=range(task["n_classes"]), fill_value=0.0)
         scores.to_csv(folder / "scores.csv", index=False)
-        result |= details
+        result["version"] = version("autogluon.tabular")
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
 
