@@ -37,11 +37,13 @@ def test_a_class_that_training_left_out_is_left_out_of_the_judgement(run, fails,
     assert found.exit_code == 0, found.output
     assert "1 row of scores.csv left out: the model does not know the classes 'fir'" in found.stderr
     whole = json.loads(run(*call, "--json").stdout)
+    for name in ("scores", "other"):
+        pd.read_csv(f"{name}.csv").to_parquet(f"{name}.parquet")
     with monkeypatch.context() as patch:
         patch.setattr("mauc._tables.parts.available_memory", lambda: 1000.0)
-        streamed = run(*call, "--json")
-    assert "scores.csv (" in streamed.stderr, "read in parts"
-    assert "1 row of scores.csv left out" in streamed.stderr
+        streamed = run(*(each.replace(".csv", ".parquet") for each in call), "--json")
+    assert "scores.parquet (" in streamed.stderr, "read in parts"
+    assert "1 row of scores.parquet left out" in streamed.stderr
     for one, other in zip(json.loads(streamed.stdout)["models"], whole["models"], strict=True):
         assert one["mauc"] == pytest.approx(other["mauc"])
     scores = pd.read_csv("scores.csv")
@@ -152,14 +154,16 @@ def test_rows_that_were_trained_on_are_named(run, small_stack):
     assert "trained_on" not in pd.read_csv("scores.csv")
 
 
-def test_tables_that_fit_does_not_read_are_told(fails, trees, tmp_path, monkeypatch):
+def test_tables_that_are_not_read_are_told(fails, model, trees, tmp_path, monkeypatch):
     (tmp_path / "big").mkdir()
-    for k in range(2):
-        trees.to_csv(tmp_path / "big" / f"{k}.csv", index=False)
-    told = fails("fit", "big", "--target", "species")
-    assert "big stands for 2: join them, or train a linear model on all of them in Python with mauc.dask" in told
+    trees.to_csv(tmp_path / "big" / "a.csv", index=False)
+    for call in (("fit", "big", "--target", "species"), ("predict", model, "big")):
+        assert "big is a folder: name a file in it that ends in" in fails(*call)
     monkeypatch.setattr("mauc._tables.parts.available_memory", lambda: 10_000.0)
     assert "trees.csv does not fit in memory" in fails("fit", "trees.csv", "--target", "species")
+    words = fails("predict", model, "trees.csv")
+    assert "trees.csv does not fit in memory (" in words
+    assert words.endswith("are free): split it into files, and score each of them")
 
 
 def test_codes_of_patients_are_told_where_scores_are_evaluated(run):

@@ -196,8 +196,9 @@ def test_groups_of_rows(run, scores, little_memory):
     unknown = run("evaluate", "with.csv", "--target", "truth", "--group", "patients")
     assert unknown.exit_code == 2
     assert "--group 'patients' is not a column of with.csv; did you mean 'patient'?" in " ".join(unknown.stderr.split())
+    table.to_parquet("with.parquet")
     little_memory()
-    streamed = run("evaluate", "with.csv", "--target", "truth", "--group", "patient")
+    streamed = run("evaluate", "with.parquet", "--target", "truth", "--group", "patient")
     assert streamed.exit_code == 2
     assert "--drop-unlabelled, --group and --by have no effect" in " ".join(streamed.stderr.split())
 

@@ -169,9 +169,8 @@ def test_predict_never_overwrites_a_column(run, fails, model, trees, tmp_path):
     assert "--keep 'trained_on' of marked.csv has the name" in fails(
         "predict", "model.skops", "marked.csv", "--keep", "trained_on"
     )
-    trees.assign(predicted=1, **{"mauc:predicted": 2}).to_csv("twice.csv", index=False)
-    words = fails("predict", "model.skops", "twice.csv", "--keep", "predicted", "--keep", "mauc:predicted")
-    assert "'mauc:predicted'" in words
+    trees.assign(predicted=1).to_csv("twice.csv", index=False)
+    assert "--keep 'predicted' of twice.csv" in fails("predict", "model.skops", "twice.csv", "--keep", "predicted")
     assert not (tmp_path / "scores.csv").exists()
     renamed = trees.rename(columns={"species": "score:oak"})
     renamed.to_csv("t.csv", index=False)

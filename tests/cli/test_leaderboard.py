@@ -255,12 +255,6 @@ def test_wrong_options(fails, trees, options, words):
     assert words in fails(*QUICK, *options, code=2)
 
 
-def test_scores_never_replace_a_table(fails, trees, tmp_path):
-    np.savez(tmp_path / "trees.scores.npz", height=trees["height"].fillna(0.0), species=trees["species"].to_numpy(str))
-    words = fails("fit", "trees.scores.npz", "--target", "species", "--out", "trees.skops")
-    assert "would overwrite trees.scores.npz" in words
-
-
 def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
     monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Workers(0))
     call = ("fit", "trees.csv", "--target", "species", "--no-importance", "--time-limit", 0.5, "--report", "r.html")

@@ -95,9 +95,9 @@ def fit(
     given = dict(locals())
     began = time.monotonic() - min(1.0, process_age())  # the start of Python counts
     from mauc._tables.options import Linear, Options
-    from mauc._tables.parts import check_fits, find_parts, target_missing
+    from mauc._tables.parts import Parts, check_fits, target_missing
     from mauc._tables.saved_scores import scores_path
-    from mauc._tables.text import Reading, check_separator
+    from mauc._tables.text import Reading
 
     if model not in (None, "linear"):
         raise Usage(f"--model must be 'linear', got {model!r}: leave it out to train the stack")
@@ -112,13 +112,12 @@ def fit(
         importance_pairs=(importance_pair,) if importance_pair else (),
         linear=Linear(surrogate, alpha, l2, log_loss) if is_linear else None,
     )
-    how = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
-    parts = find_parts([table], "TABLE")
+    how = Reading(tuple(missing or ()), encoding, sheet, separator, header)
+    check_fits(table, "take a random sample of its rows, or train a linear model in Python with mauc.dask")
     if target is None:
-        raise target_missing(parts, how, max_size)
+        raise target_missing(Parts((table,), (table,)), how, max_size)
     files = {"model": out, "scores": scores_path(out)} | ({} if no_report else {"report": report})
-    _check_files(files, parts.paths)
-    check_fits(parts)
+    _check_files(files, (table,))
     fitted = _train(table, options, max_size, how, began)
     _print_notes(fitted)
     fitted.save(out)

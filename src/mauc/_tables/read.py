@@ -1,24 +1,26 @@
-"""Read CSV, TSV, Excel, ARFF, Parquet and NPZ files, their columns, and the classes in a column."""
+"""Read CSV, TSV, Excel, ARFF and Parquet files, their columns, and the classes in a column."""
 
 import difflib
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mauc._archive import MAX_SIZE, Refused, TooLarge, read_arrays
+from mauc._archive import MAX_SIZE
 from mauc._tables.errors import Failure, Usage
 from mauc._tables.formats import excel_as_csv, read_arff
 from mauc._tables.model_file import is_model
 from mauc._tables.text import Reading, Source, check_names, read_text
 
 Table = Any  # pandas is imported only when needed: it takes a second
-READABLE = ".csv, .tsv, .xlsx, .arff, .parquet or .npz"
+READABLE = ".csv, .tsv, .xlsx, .arff or .parquet"
 TEXT = ("csv", "tsv", "tab", "txt")
 EXCEL = ("xlsx", "xlsm")
+PARQUET = ("parquet", "pq")
 NAMES_OF_MISSING = frozenset({"NA", "N/A", "n/a", "NaN", "nan", "None", "none", "NULL", "Null", "null", "<NA>"})
 EXACT = 2.0**53  # from here on, floating-point numbers skip whole ones
 
@@ -38,6 +40,8 @@ def read_table(
     or ``null`` among words is then a word like the others. An archive may unpack to ``max_size`` GB more than its own
     size. Warnings say what was detected if it is unusual.
     """
+    import pandas as pd
+
     how = how or Reading()
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
@@ -63,10 +67,10 @@ def read_table(
         table = read_text(source, text, {*codes, *names}, names, how)
     elif kind == "arff":
         table = _with_missing(read_arff(source, text, how.encoding), how.missing)
-    elif kind in ("parquet", "pq"):
-        table = _with_missing(_parquet(source), how.missing)
-    elif kind == "npz" and source.content is None:
-        table = _with_missing(_npz(path, max_size), how.missing)
+    elif kind in PARQUET:
+        with parquet_errors(source.path):
+            table = pd.read_parquet(path if source.content is None else source.raw())
+        table = _with_missing(table, how.missing)
     elif is_model(path):
         raise Failure(f"{path} is a model file, not a table: to score a table use mauc predict {path.name} TABLE")
     else:
@@ -80,43 +84,19 @@ def read_table(
     return table
 
 
-def _parquet(source: Source) -> Table:
-    import pandas as pd
-
-    path = source.path
+@contextmanager
+def parquet_errors(path: Path) -> Iterator[None]:
+    """Say what to do about a Parquet file that cannot be read."""
     try:
-        return pd.read_parquet(path if source.content is None else source.raw())
+        yield
+    except Failure:
+        raise
     except ImportError:
         raise Failure(f"reading {path} needs pyarrow: pip install 'mauc[parquet]', or save the table as CSV") from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise Failure(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}): write it again") from None
-
-
-def _npz(path: Path, max_size: float) -> Table:
-    """Return one column for every 1-d array, and ``name_0``, ``name_1``, … for every 2-d one."""
-    import pandas as pd
-
-    try:
-        arrays = read_arrays(path, max_size)
-    except TooLarge as error:
-        raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None
-    except Refused as error:
-        raise Failure(
-            f"{path} cannot be read as NPZ, it {error}: write it by numpy.savez, arrays of numbers or strings"
-        ) from None
-    lengths = {array.shape[0] if array.ndim else 0 for array in arrays.values()}
-    if len(lengths) > 1 or any(array.ndim not in (1, 2) for array in arrays.values()):
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:6])
-        raise Failure(
-            f"{path} must hold arrays of one length, of one or two dimensions, got {shapes}: leave others out"
-        )
-    parts = [
-        pd.DataFrame({name: array} if array.ndim == 1 else {f"{name}_{k}": column for k, column in enumerate(array.T)})
-        for name, array in arrays.items()
-    ]
-    return pd.concat(parts, axis=1) if parts else pd.DataFrame()
 
 
 def _with_missing(table: Table, missing: Collection[str]) -> Table:

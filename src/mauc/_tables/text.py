@@ -101,9 +101,7 @@ class Source:
         # A column may be named PK or PAR1: the marks of both formats are longer.
         if self.content.startswith(b"PAR1") and self.content.endswith(b"PAR1"):
             return "parquet"
-        if self.content.startswith(b"PK\3\4"):
-            return "xlsx" if b"xl/workbook.xml" in self.content else "npz"
-        return "csv"
+        return "xlsx" if self.content.startswith(b"PK\3\4") else "csv"
 
     def raw(self) -> BinaryIO:
         """Open the bytes as they are."""
@@ -182,7 +180,7 @@ def read_text(
     try:
         encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
         sample = _sample(source, encoding)
-        separator = how.separator or _best_separator(sample)
+        separator = check_separator(how.separator) or _best_separator(sample)
         named: dict[str, Any] = {}
         if not _has_header(_rows(sample, separator), how.header, source.path):
             n_columns = parse(header=None, nrows=1).shape[1]
@@ -230,16 +228,6 @@ def detect_encoding(source: Source) -> str:
                 pass
             return encoding
     return "latin-1"  # five bytes have no letter in Windows-1252
-
-
-def detect_separator(source: Source) -> str:
-    """Return the separator of a text file in UTF-8, or with a byte order mark; read only its first lines."""
-    try:
-        with source.open() as stream:
-            start = Source(source.path, stream.read(BLOCK))
-        return _best_separator(_sample(start, detect_encoding(start)))
-    except UNREADABLE as error:
-        raise unreadable_text(source.path, error) from None
 
 
 def _sample(source: Source, encoding: str) -> str:
