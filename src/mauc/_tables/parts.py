@@ -47,7 +47,7 @@ def find_parts(given: Sequence[Path], option: str) -> "Parts":
 def _files_in(folder: Path) -> list[Path]:
     # Spark and Dask put files such as _SUCCESS and _metadata beside the parts.
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith((".", "_")))
-    files = [path for path in files if Source(path).kind in (*TEXT, *EXCEL, *PARQUET, "arff")]
+    files = [path for path in files if Source(path).kind in (*TEXT, *EXCEL, *PARQUET)]
     if not files:
         raise Failure(f"the folder {folder} holds no file that ends in {READABLE}: check the name")
     return files

@@ -1,4 +1,4 @@
-"""Read CSV, TSV, Excel, ARFF and Parquet files, their columns, and the classes in a column."""
+"""Read CSV, TSV, Excel and Parquet files, their columns, and the classes in a column."""
 
 import difflib
 import warnings
@@ -12,12 +12,12 @@ import numpy as np
 
 from mauc._archive import MAX_SIZE
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.formats import excel_as_csv, read_arff
+from mauc._tables.excel import excel_as_csv
 from mauc._tables.model_file import is_model
 from mauc._tables.text import Reading, Source, check_names, read_text
 
 Table = Any  # pandas is imported only when needed: it takes a second
-READABLE = ".csv, .tsv, .xlsx, .arff or .parquet"
+READABLE = ".csv, .tsv, .xlsx or .parquet"
 TEXT = ("csv", "tsv", "tab", "txt")
 EXCEL = ("xlsx", "xlsm")
 PARQUET = ("parquet", "pq")
@@ -50,27 +50,28 @@ def read_table(
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise Failure(f"File not found: {path}{did_you_mean(path.name, others)}")
     kind = source.kind
-    for option, value, kinds in (
-        ("--sheet", how.sheet, EXCEL),
-        ("--separator", how.separator, TEXT),
-        ("--encoding", how.encoding, (*TEXT, "arff")),
-        ("--header/--no-header", how.header, TEXT + EXCEL),
+    for option, value, kinds, which in (
+        ("--sheet", how.sheet, EXCEL, "Excel"),
+        ("--separator", how.separator, TEXT, "text"),
+        ("--encoding", how.encoding, TEXT, "text"),
+        ("--header/--no-header", how.header, TEXT + EXCEL, "text and Excel"),
     ):
         if value is not None and kind not in kinds:
-            which = " and ".join(name for name, some in (("text", TEXT), ("Excel", EXCEL)) if set(some) <= set(kinds))
             raise Usage(f"{option} is for {which} files, and {source.path} is none: leave it out")
-    if kind in (*TEXT, "arff"):
+    if kind in TEXT:
         source.check_size(max_size)
-    if kind in EXCEL:
-        source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
-    if kind in TEXT or kind in EXCEL:
         table = read_text(source, text, {*codes, *names}, names, how)
-    elif kind == "arff":
-        table = _with_missing(read_arff(source, text, how.encoding), how.missing)
+    elif kind in EXCEL:
+        as_csv, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
+        table = read_text(as_csv, text, {*codes, *names}, names, how)
     elif kind in PARQUET:
         with parquet_errors(source.path):
             table = pd.read_parquet(path if source.content is None else source.raw())
-        table = _with_missing(table, how.missing)
+        if how.missing:
+            written = table.map(str)
+            table = table.mask(
+                written.isin(how.missing) | written.map(lambda text: text.removesuffix(".0")).isin(how.missing)
+            )
     elif is_model(path):
         raise Failure(f"{path} is a model file, not a table: to score a table use mauc predict {path.name} TABLE")
     else:
@@ -97,13 +98,6 @@ def parquet_errors(path: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise Failure(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}): write it again") from None
-
-
-def _with_missing(table: Table, missing: Collection[str]) -> Table:
-    """Return the table without the cells that are written as one of these texts."""
-    if not missing:
-        return table
-    return table.mask(table.map(lambda value: str(value).removesuffix(".0") in missing or str(value) in missing))
 
 
 def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path, most_signs: int = 2) -> None:
