@@ -97,7 +97,7 @@ def test_comparison_truth_and_prefix(run, tmp_path):
     in_parts = run("evaluate", "a/0.parquet", "a/1.parquet", "--compare", "b", "--truth", "t", *options)
     expected, found = numbers(whole), numbers(in_parts)
     assert found["absent"] == ["yew"]
-    assert [m.pop("name") for m in found["models"]] == ["a", "b"]
+    assert [m.pop("name") for m in found["models"]] == ["0.parquet and 1 more", "b"]
     assert [m.pop("name") for m in expected["models"]] == ["a.parquet", "b.parquet"]
     for each in (*found["tests"], *expected["tests"]):
         del each["model"], each["against"]

@@ -1,4 +1,4 @@
-"""A Typer app in which every command takes ``--json``, ``--quiet`` and ``--debug`` and prints errors as plain text."""
+"""Options that commands share. Every command takes ``--json``, ``--quiet`` and ``--debug``, and prints plain errors."""
 
 import errno
 import inspect
@@ -52,21 +52,9 @@ COMMON = {
 }
 
 
-class App(typer.Typer):
-    """Register commands with the common options."""
+def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command for Typer that takes the common options, and prints warnings and errors as plain text."""
 
-    def command(self, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
-        """Register a command, as ``typer.Typer.command`` does, with the common options."""
-        register = super().command(*args, **kwargs)
-
-        def decorate(function: Callable[..., None]) -> Callable[..., None]:
-            register(_with_common_options(function))
-            return function
-
-        return decorate
-
-
-def _with_common_options(function: Callable[..., None]) -> Callable[..., None]:
     def run(**arguments: Any) -> None:
         common = {name: arguments.pop(name) for name in COMMON}
         with use_output(Output(as_json=common["json"], quiet=common["quiet"])) as output:

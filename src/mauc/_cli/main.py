@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 import mauc
-from mauc._cli.app import App
+from mauc._cli.app import with_common_options
 from mauc._cli.compare import compare
 from mauc._cli.demo import demo
 from mauc._cli.evaluate import evaluate
@@ -35,7 +35,7 @@ Examples:
   mauc compare model.skops other-model.skops
 """
 
-app = App(
+app = typer.Typer(
     help="Train and evaluate classifiers by multiclass AUC: every pair of classes counts the same, however rare.",
     epilog=EXAMPLES,
     no_args_is_help=True,
@@ -58,7 +58,7 @@ def before_all(version: Version = False) -> None:
 
 
 for command in (demo, fit, predict, evaluate, compare):
-    app.command()(command)
+    app.command()(with_common_options(command))
 
 
 def main() -> None:

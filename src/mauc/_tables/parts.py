@@ -73,11 +73,8 @@ class Parts:
 
     @property
     def name(self) -> str:
-        """The name in a report: that of the file or folder, or of the folder that all files are in."""
-        if len(self.given) == 1:
-            return display_path(self.given[0]).name
-        folders = {path.parent for path in self.paths}
-        return (len(folders) == 1 and folders.pop().name) or f"{self.paths[0].name} and {len(self.paths) - 1} more"
+        """The name in a report."""
+        return Path(self.display).name
 
     @property
     def n_bytes(self) -> int:

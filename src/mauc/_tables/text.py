@@ -36,13 +36,7 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-ENCODINGS = {
-    "utf-16": "UTF-16",
-    "utf-16-le": "UTF-16",
-    "utf-16-be": "UTF-16",
-    "cp1252": "Windows-1252",
-    "latin-1": "Latin-1",
-}
+ENCODINGS = {"utf-16": "UTF-16", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 # A comma marks decimals if it does not come before three digits, or if it comes after a lone 0. Two commas, or a comma
 # and then a point, mark thousands. Thousands have no leading 0: beside decimal commas, 1.125 is 1125, and 0.125 is no
 # number.
@@ -161,9 +155,9 @@ def check_names(names: Any, path: Path) -> None:
 def unreadable_text(path: Path, error: Exception) -> Failure:
     """Return the error for a text file that cannot be unpacked or parsed."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    is_damaged = isinstance(error, EOFError | OSError | zlib.error)  # as gzip and pyarrow raise them
     advice = "save it as CSV in UTF-8, one header line, one line per row"
-    advice = "it is damaged, copy or download it again" if is_damaged else advice
+    if isinstance(error, EOFError | OSError | zlib.error):  # of gzip
+        advice = "it is damaged, copy or download it again"
     return Failure(f"{path} cannot be read as a table ({reason}): {advice}")
 
 
@@ -210,18 +204,16 @@ def read_text(
 
 
 def detect_encoding(source: Source) -> str:
-    """Return UTF-8 if all bytes fit it, UTF-16 if a mark or zeros show it, else Windows-1252, or Latin-1."""
+    """Return what a byte order mark shows, else UTF-8 if all bytes fit it, else Windows-1252, or Latin-1."""
     with source.open() as stream:
         start = stream.read(BLOCK)
     for mark, encoding in BYTE_ORDER_MARKS.items():
         if start.startswith(mark):
             return encoding
     if b"\0" in start:
-        # UTF-16 without a mark: in most scripts every second byte of separators and digits is zero.
-        low, high = start[1::2].count(0), start[0::2].count(0)
-        if max(low, high) > 0.2 * len(start) and min(low, high) < 0.01 * len(start):
-            return "utf-16-le" if low > high else "utf-16-be"
-        raise Failure(f"{source.path} is not text: check the file, or give it the right suffix")
+        raise Failure(
+            f"{source.path} is not text, or has no byte order mark: give the file the right suffix, or its --encoding"
+        )
     for encoding in ("utf-8", "cp1252"):
         with source.open() as stream, suppress(UnicodeDecodeError):
             for _ in codecs.iterdecode(iter(partial(stream.read, BLOCK), b""), encoding):
