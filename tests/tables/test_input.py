@@ -411,9 +411,9 @@ def test_gzipped_text_unpacks_within_max_size(tmp_path, monkeypatch):
         tracemalloc.start()
         with pytest.raises(
             Failure,
-            match=r"unpacks from \S+ to over 0\.01\d* GB, and 0\.01 more are allowed: raise --max-size if you trust",
+            match=r"unpacks from \S+ to over 0\.002\d* GB, and 0\.002 more are allowed: raise --max-size if you trust",
         ):
-            read_table(path, max_size=0.01)
+            read_table(path, max_size=0.002)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 10e6

@@ -27,27 +27,25 @@ def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
         raise Failure(
             f"reading {source.path} needs openpyxl: pip install 'mauc[excel]', or save the sheet as CSV"
         ) from None
-    with source.raw() as stream:
-        try:
-            open_archive(stream, max_size)
-            reader = openpyxl.reader.excel.ExcelReader(stream, read_only=True, data_only=True)
-            reader.read()
-            book = reader.wb
-            chosen = _sheet(book, sheet, source)
-            for about, link in reader.parser.find_sheets():
-                if about.name == chosen.title and link.target in reader.valid_files:
-                    with reader.archive.open(link.target) as xml:
-                        _check_order(xml, link.target)
-            chosen.reset_dimensions()  # what the sheet says about its size may be wrong
-            rows, n_errors = _filled(chosen.iter_rows(), stream.seek(0, 2) + max_size * GB)
-        except TooLarge as error:
-            raise Failure(f"{source.path} {error}: raise --max-size if you trust the file") from None
-        except (*DAMAGED, expat.ExpatError, KeyError, ValueError, TypeError, OSError, SyntaxError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise Failure(
-                f"{source.path} cannot be read as an Excel file ({error}): save it again, or as CSV"
-            ) from None
+    stream = io.BytesIO(source.content)
+    try:
+        open_archive(stream, max_size)
+        reader = openpyxl.reader.excel.ExcelReader(stream, read_only=True, data_only=True)
+        reader.read()
+        book = reader.wb
+        chosen = _sheet(book, sheet, source)
+        for about, link in reader.parser.find_sheets():
+            if about.name == chosen.title and link.target in reader.valid_files:
+                with reader.archive.open(link.target) as xml:
+                    _check_order(xml, link.target)
+        chosen.reset_dimensions()  # what the sheet says about its size may be wrong
+        rows, n_errors = _filled(chosen.iter_rows(), len(source.content) + max_size * GB)
+    except TooLarge as error:
+        raise Failure(f"{source.path} {error}: raise --max-size if you trust the file") from None
+    except (*DAMAGED, expat.ExpatError, KeyError, ValueError, TypeError, OSError, SyntaxError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise Failure(f"{source.path} cannot be read as an Excel file ({error}): save it again, or as CSV") from None
     if sheet is None and len(book.worksheets) > 1:
         warnings.warn(
             f"{source.path} has {len(book.worksheets)} sheets, and {chosen.title!r} is read; --sheet names another",
@@ -58,7 +56,7 @@ def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
         warnings.warn(f"{source.path} has {which} such as #DIV/0!, read as missing", stacklevel=3)
     text = io.StringIO()
     csv.writer(text).writerows(rows)
-    return Source(source.path, text.getvalue().encode())
+    return Source(source.path, "csv", text.getvalue().encode())
 
 
 def _check_order(xml: BinaryIO, name: str) -> None:

@@ -24,7 +24,7 @@ from mauc._tables.read import (
     read_table,
 )
 from mauc._tables.scores import RowClasses, smallest_ints
-from mauc._tables.text import Reading, Source, check_names, display_path
+from mauc._tables.text import Reading, check_names, display_path, kind_of
 from mauc._typing import Ints
 
 BYTES_PER_CELL = 40
@@ -47,7 +47,7 @@ def find_parts(given: Sequence[Path], option: str) -> "Parts":
 def _files_in(folder: Path) -> list[Path]:
     # Spark and Dask put files such as _SUCCESS and _metadata beside the parts.
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith((".", "_")))
-    files = [path for path in files if Source(path).kind in (*TEXT, *EXCEL, *PARQUET)]
+    files = [path for path in files if kind_of(path) in (*TEXT, *EXCEL, *PARQUET)]
     if not files:
         raise Failure(f"the folder {folder} holds no file that ends in {READABLE}: check the name")
     return files
@@ -143,7 +143,7 @@ class Parts:
 
 def fits(path: Path) -> bool:
     """Return whether a table can be read whole and evaluated in the free memory."""
-    kind = Source(path).kind
+    kind = kind_of(path)
     if not path.is_file() or kind not in (*TEXT, *PARQUET):
         return True  # a stream, or a file that its reader bounds or refuses
     if kind in PARQUET:
@@ -170,7 +170,7 @@ def are_in_parts(tables: Sequence[Parts], target: str) -> bool:
     for path in (path for table in tables for path in table.paths):
         if not path.is_file():
             raise Failure(f"File not found: {path}")
-        if Source(path).kind not in PARQUET:
+        if kind_of(path) not in PARQUET:
             raise Failure(
                 f"{path} is not Parquet, as a table in several files or larger than memory must be: save it by\n"
                 f"for k, part in enumerate(pandas.read_csv({str(path)!r}, dtype={{{target!r}: str}}, chunksize=10**6)):"

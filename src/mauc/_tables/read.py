@@ -1,6 +1,7 @@
 """Read CSV, TSV, Excel and Parquet files, their columns, and the classes in a column."""
 
 import difflib
+import io
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from mauc._archive import MAX_SIZE
 from mauc._tables.errors import Failure, Usage
 from mauc._tables.excel import excel_as_csv
 from mauc._tables.model_file import is_model
-from mauc._tables.text import Reading, Source, check_names, read_text
+from mauc._tables.text import STDIN, Reading, check_names, kind_of, read_source, read_text
 
 Table = Any  # pandas is imported only when needed: it takes a second
 READABLE = ".csv, .tsv, .xlsx or .parquet"
@@ -45,10 +46,14 @@ def read_table(
     how = how or Reading()
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
-    source = Source.of(path)
-    if source.content is None and not path.exists():
+    if path != STDIN and not path.exists():
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise Failure(f"File not found: {path}{did_you_mean(path.name, others)}")
+    if path.is_file() and kind_of(path) not in (*TEXT, *EXCEL, *PARQUET):
+        if is_model(path):
+            raise Failure(f"{path} is a model file, not a table: to score a table use mauc predict {path.name} TABLE")
+        raise Failure(f"{path} must end in {READABLE}: rename it, or save it as one of these")
+    source = read_source(path, max_size)
     kind = source.kind
     for option, value, kinds, which in (
         ("--sheet", how.sheet, EXCEL, "Excel"),
@@ -58,24 +63,18 @@ def read_table(
     ):
         if value is not None and kind not in kinds:
             raise Usage(f"{option} is for {which} files, and {source.path} is none: leave it out")
-    if kind in TEXT:
-        source.check_size(max_size)
-        table = read_text(source, text, {*codes, *names}, names, how)
-    elif kind in EXCEL:
-        as_csv, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
-        table = read_text(as_csv, text, {*codes, *names}, names, how)
-    elif kind in PARQUET:
+    if kind in PARQUET:
         with parquet_errors(source.path):
-            table = pd.read_parquet(path if source.content is None else source.raw())
+            table = pd.read_parquet(io.BytesIO(source.content))
         if how.missing:
             written = table.map(str)
             table = table.mask(
                 written.isin(how.missing) | written.map(lambda text: text.removesuffix(".0")).isin(how.missing)
             )
-    elif is_model(path):
-        raise Failure(f"{path} is a model file, not a table: to score a table use mauc predict {path.name} TABLE")
     else:
-        raise Failure(f"{source.path} must end in {READABLE}: rename it, or save it as one of these")
+        if kind in EXCEL:
+            source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
+        table = read_text(source, text, {*codes, *names}, names, how)
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise Failure(f"{source.path} has no rows: check that it is the right file")
     table = table.rename(columns=str)
