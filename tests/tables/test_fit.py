@@ -69,6 +69,8 @@ def test_a_frame_of_mixed_columns(planned, tmp_path):
     np.testing.assert_allclose(scores.sum(axis=1), 1.0)
     assert mauc_score(new["kind"], scores) > 0.85
     assert (decided == new["kind"]).mean() > 0.6
+    with pytest.raises(Failure, match="column 'size' of the table has 90 infinite numbers"):
+        fitted.predict_proba(new.assign(size=np.inf))
     found = fitted.evaluation.judgement
     assert found.headline.balanced_accuracy > 1.5 * found.guess.balanced_accuracy
     assert fitted.report.judgement.headline.mauc.score == board["mauc"][0]

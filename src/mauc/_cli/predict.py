@@ -121,15 +121,12 @@ def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], lis
     """
     import numpy as np
 
-    from mauc._tables.columns import check_finite, check_single, same_columns, warn_of_other_dates
+    from mauc._tables.columns import same_columns
     from mauc._tables.saved_scores import TRAINED_ON, were_trained_on
     from mauc._tables.text import PREFIX
 
     _note_new_values(rows, loaded.columns, table)
-    known, unknown = same_columns(rows, loaded.kinds, table)
-    check_single(known, table)
-    check_finite(known, table)
-    warn_of_other_dates(known, loaded.columns, table)
+    known, unknown = same_columns(rows, loaded, table)
     scores = loaded.scores(known)
     if not np.isfinite(scores).all():
         raise Failure(f"the model gives no finite score for some rows of {table}: check its numbers for huge values")

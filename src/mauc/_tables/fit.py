@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from mauc._archive import MAX_SIZE
-from mauc._tables.columns import describe_columns, same_columns, warn_of_other_dates
+from mauc._tables.columns import describe_columns, same_columns
 from mauc._tables.data import Data, prepare
 from mauc._tables.decide import read_costs
 from mauc._tables.flags import (
@@ -216,8 +216,7 @@ class FittedTable:
         return pd.Series(np.asarray(self.classes, dtype=object)[predicted], index=table.index, name=self.data.target)
 
     def _scores(self, table: Table) -> Any:
-        known, _ = same_columns(_as_read(table), self.model.kinds, Path("the table"))
-        warn_of_other_dates(known, self.model.columns, Path("the table"))
+        known, _ = same_columns(_as_read(table), self.model, Path("the table"))
         return self.model.scores(known)
 
     def save(self, path: str | Path) -> Path:

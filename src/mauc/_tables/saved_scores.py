@@ -55,9 +55,11 @@ def row_hashes(cells: Mapping[str, Hashes]) -> Hashes:
     >>> (row_hashes(cell_hashes(a)) == row_hashes(cell_hashes(b))).tolist()
     [True, True]
     """
+    from pandas.util import hash_array
+
     seeds = [int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little") for name in cells]
-    mixed = (_mix(hashes ^ np.uint64(seed)) for hashes, seed in zip(cells.values(), seeds, strict=True))
-    return _mix(functools.reduce(np.add, mixed))
+    mixed = (hash_array(hashes ^ np.uint64(seed)) for hashes, seed in zip(cells.values(), seeds, strict=True))
+    return hash_array(functools.reduce(np.add, mixed))
 
 
 def were_trained_on(table: Table, trained: Hashes) -> NDArray[np.bool_]:
@@ -108,15 +110,10 @@ def _hash_cells(values: Any) -> Hashes:
 
 def _hash_numbers(numbers: NDArray[np.float64]) -> Hashes:
     """Hash the first 40 bits of the mantissa, rounded; −0 is 0."""
+    from pandas.util import hash_array
+
     bits = (numbers + 0.0).view(np.uint64)
-    return _mix((bits + np.uint64(1 << 11)) >> np.uint64(12))
-
-
-def _mix(x: Hashes) -> Hashes:
-    """Apply the finaliser of SplitMix64: every bit of the input changes about half of the bits of the output."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
+    return hash_array((bits + np.uint64(1 << 11)) >> np.uint64(12))
 
 
 @dataclass(frozen=True, eq=False)
