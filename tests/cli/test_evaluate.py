@@ -162,7 +162,7 @@ def test_failures(fails, scores):
     words = fails("evaluate", "named.csv", "--target", "truth")
     assert "has no column 'oak' with the scores of class 'oak'; the nearest column is 'Oak'" in words
     table.assign(elm=np.where(table.index == 4, np.nan, 0.0)).to_csv("nan.csv", index=False)
-    assert "has a score that is missing (row 5, 1 in all)" in fails("evaluate", "nan.csv", "--target", "truth")
+    assert "has a score that is missing (row 5)" in fails("evaluate", "nan.csv", "--target", "truth")
     table.assign(elm=np.inf).to_csv("inf.csv", index=False)
     assert "has a score that is infinite" in fails("evaluate", "inf.csv", "--target", "truth")
     table.assign(elm="x").to_csv("text.csv", index=False)

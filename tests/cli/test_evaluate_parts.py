@@ -159,7 +159,7 @@ def test_what_is_wrong_names_the_part(fails, run, tmp_path):
     words = refused(lambda t: t.assign(elm=t["elm"].astype("float32")))
     assert "column 'elm' of bad/3.parquet holds float, and double in bad/0.parquet" in words
     words = refused(lambda t: t.assign(truth=t["truth"].where(t["truth"] != "elm")))
-    assert "column 'truth' of bad/3.parquet has no class in" in words
+    assert "column 'truth' of bad/3.parquet has no class in row" in words
     assert "did you mean 'truth'?" in refused(lambda t: t, "--target", "truht", code=2)
 
 

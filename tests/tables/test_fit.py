@@ -14,6 +14,7 @@ from sleeper import Breaker
 
 import mauc
 from mauc import fit_table, mauc_score
+from mauc._tables.errors import Failure
 from mauc._tables.model_file import read_model
 from mauc._tables.progress import Progress, full_name
 from mauc.ensemble import default_estimators

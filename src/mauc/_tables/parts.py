@@ -18,12 +18,11 @@ from mauc._tables.read import (
     TEXT,
     as_in_text,
     class_labels,
-    count_of,
     first_names,
     parquet_errors,
     read_table,
 )
-from mauc._tables.scores import RowClasses, smallest_ints
+from mauc._tables.scores import RowClasses, bad_score, smallest_ints
 from mauc._tables.text import Reading, check_names, display_path, kind_of
 from mauc._typing import Ints
 
@@ -113,11 +112,14 @@ class Parts:
         places: dict[Any, int] = {}
         found: list[NDArray[Any]] = []
         for path in self.paths:
-            missing, first_missing, row = 0, 0, 0
+            row = 0
             for values, index in _distinct_values(path, name):
                 empty = np.flatnonzero(index < 0)
-                first_missing = row + int(empty[0]) + 1 if len(empty) and not missing else first_missing
-                missing += len(empty)
+                if len(empty):
+                    raise Failure(
+                        f"column {name!r} of {path} has no class in row {row + empty[0] + 1}: fill in such cells, or "
+                        "drop the rows"
+                    )
                 row += len(index)
                 place = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
                 if len(places) > most_values:
@@ -125,17 +127,10 @@ class Parts:
                         f"column {name!r} of {self.display} holds over {most_values} different values, not classes: "
                         "choose another column"
                     )
-                if not missing:
-                    found.append(smallest_ints(place, len(places))[index])
-            if missing:
-                raise Failure(
-                    f"column {name!r} of {path} has no class in {count_of(missing)} (first: row {first_missing}): fill "
-                    "them in or drop them"
-                )
+                found.append(smallest_ints(place, len(places))[index])
         if not places:
             raise Failure(f"{self.display} has no rows: check that it is the right file")
-        kind = open_parquet(self.paths[0]).schema_arrow.field(name).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        kind = _value_type(open_parquet(self.paths[0]).schema_arrow.field(name).type)
         distinct = as_in_text(pa.table({name: pa.array(list(places), type=kind)}).to_pandas())[name]
         labels = class_labels(distinct, name, Path(self.display), as_named=True)
         return RowClasses(np.arange(len(places)).astype(str), np.concatenate(found)).renamed(labels)
@@ -233,14 +228,15 @@ def _column_types(path: Path) -> dict[str, str]:
     schema = open_parquet(path).schema_arrow
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     check_names(pd.Index(schema.names), path)
-    return {field.name: _type_name(field.type) for field in schema if field.name not in index}
+    types = {field.name: str(_value_type(field.type)) for field in schema if field.name not in index}
+    return {name: "string" if kind in ("large_string", "string_view") else kind for name, kind in types.items()}
 
 
-def _type_name(kind: Any) -> str:
+def _value_type(kind: Any) -> Any:
+    """Return the type of the values, which a column of categories stores once each."""
     import pyarrow as pa
 
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return "string" if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else str(kind)
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _distinct_values(path: Path, name: str) -> Iterator[tuple[list[Any], Ints]]:
@@ -294,16 +290,12 @@ class ScoreColumns:
 
         kind = values.type
         if not any(is_kind(kind) for is_kind in (t.is_floating, t.is_integer, t.is_boolean, t.is_decimal)):
-            raise Failure(f"column {name!r} of {path} must hold numbers, the scores of a class: correct it")
+            raise bad_score(name, path)
         single = t.is_float16(kind) or t.is_float32(kind)
         array = values.to_numpy(zero_copy_only=False).astype(np.float32 if single else np.float64, copy=False)
         if name not in self._checked:
             finite = np.isfinite(array)
             if not finite.all():
                 k = int(np.argmin(finite))
-                what = "missing" if np.isnan(array[k]) else "infinite"
-                raise Failure(
-                    f"column {name!r} of {path} has a score that is {what} (row {row + k + 1}): every row needs a "
-                    "finite score for every class"
-                )
+                raise bad_score(name, path, array[k], row + k + 1)
         return np.asarray(array)

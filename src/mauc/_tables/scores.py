@@ -68,20 +68,27 @@ class WholeTable:
         """Return the ``(N, C)`` scores in these columns."""
         columns = []
         for name in names:
-            where = f"column {name!r} of {self.path}"
             try:
                 values = np.asarray(self.rows[name], dtype=np.float64)
             except (TypeError, ValueError):
-                raise Failure(f"{where} must hold numbers, the scores of a class: correct it") from None
-            bad = np.flatnonzero(~np.isfinite(values))
-            if len(bad):
-                what = "missing" if np.isnan(values[bad[0]]) else "infinite"
-                raise Failure(
-                    f"{where} has a score that is {what} (row {self.row_number(bad[0])}, {len(bad)} in all): every row "
-                    "needs a finite score for every class"
-                )
+                raise bad_score(name, self.path) from None
+            finite = np.isfinite(values)
+            if not finite.all():
+                k = int(np.argmin(finite))
+                raise bad_score(name, self.path, values[k], self.row_number(k))
             columns.append(values)
         return np.column_stack(columns)
+
+
+def bad_score(name: str, path: Path, value: float | None = None, row: int = 0) -> Failure:
+    """Return the error for a column of scores that holds other things than numbers, or a value that is not finite."""
+    if value is None:
+        return Failure(f"column {name!r} of {path} must hold numbers, the scores of a class: correct it")
+    what = "missing" if np.isnan(value) else "infinite"
+    return Failure(
+        f"column {name!r} of {path} has a score that is {what} (row {row}): every row needs a finite score for every "
+        "class"
+    )
 
 
 def scored_rows(true: RowClasses, names: Sequence[str], path: str, prefix: str | None) -> Any:

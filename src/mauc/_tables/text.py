@@ -28,7 +28,7 @@ STDIN = Path("-")
 BLOCK = 1 << 20
 UNREADABLE = (EOFError, UnicodeError, ValueError, gzip.BadGzipFile, zlib.error)
 """Raised by pandas for text that is no table, and for damaged archives."""
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+SEPARATORS = {";": "semicolon", "\t": "tab", "|": "bar", ",": "comma"}
 """The first is preferred if all else is equal: commas also occur in numbers and text."""
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -121,12 +121,12 @@ def _unpacked(packed: bytes, path: Path, max_size: float) -> bytes:
 
 def check_separator(separator: str | None) -> str | None:
     """Return the character that ``--separator`` gives, or names."""
-    names = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|"}
+    signs = {name: sign for sign, name in SEPARATORS.items()} | {"\\t": "\t"}
     if separator is None or separator in SEPARATORS:
         return separator
-    if separator not in names:
+    if separator not in signs:
         raise Usage(f"--separator must be comma, semicolon, tab or bar, got {separator!r}: save the file with one")
-    return names[separator]
+    return signs[separator]
 
 
 def check_encoding(encoding: str) -> str:
@@ -186,7 +186,7 @@ def read_text(
     decimal = _parse_commas(table, {*text, *codes}, partial(parse, na_values=missing), source.path)
     notes = [] if encoding in ("utf-8", "utf-8-sig") else [f"in {ENCODINGS.get(encoding, encoding)}"]
     if separator != ("\t" if source.kind in ("tsv", "tab") else ",") and len(header) > 1:
-        notes.append(f"with {SEPARATORS[separator]} between columns")
+        notes.append(f"with {SEPARATORS[separator]}s between columns")
     if decimal:
         notes.append(f"with {decimal}")
     if notes:
