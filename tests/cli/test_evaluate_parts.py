@@ -25,8 +25,8 @@ def make_scores(n=600, seed=0, ties=False):
     return pd.DataFrame(np.round(p, 1) if ties else p, columns=CLASSES).assign(truth=y, remark="x")
 
 
-def write_parts(table, folder, edges=(0, 7, 250, 250, 600)):
-    """Parts of uneven sizes, one of them without a row."""
+def write_parts(table, folder, edges=(0, 0, 7, 250, 250, 600)):
+    """Parts of uneven sizes, some of them without a row."""
     folder.mkdir()
     for k, (begin, end) in enumerate(pairwise(edges)):
         table.iloc[begin:end].to_parquet(folder / f"{k}.parquet", index=False)
@@ -75,7 +75,7 @@ def test_parts_give_what_the_whole_gives(run, tmp_path, ties):
     options = ("--target", "truth", "--json")
     whole = run("evaluate", "w.parquet", *options, "--report", "whole.html")
     in_parts = run("evaluate", "parts", *options, "--report", "parts.html")
-    assert "parts (4 files" in in_parts.stderr
+    assert "parts (5 files" in in_parts.stderr
     expected, found = numbers(whole), numbers(in_parts)
     assert found["models"][0].pop("name") == "parts"
     expected["models"][0].pop("name")
@@ -140,7 +140,7 @@ def test_what_is_wrong_names_the_part(fails, run, tmp_path):
     def refused(change, *options, code=1):
         parts = tmp_path / "bad"
         write_parts(table, parts)
-        change(table.iloc[250:600].copy()).to_parquet(parts / "3.parquet", index=False)
+        change(table.iloc[250:600].copy()).to_parquet(parts / "4.parquet", index=False)
         words = fails("evaluate", "bad", "--target", "truth", *options, code=code)
         for path in parts.iterdir():
             path.unlink()
@@ -151,15 +151,15 @@ def test_what_is_wrong_names_the_part(fails, run, tmp_path):
         t.iloc[4, 1] = np.nan
         return t
 
-    assert "column 'elm' of bad/3.parquet has a score that is missing (row 5)" in refused(with_gap)
+    assert "column 'elm' of bad/4.parquet has a score that is missing (row 5)" in refused(with_gap)
     assert "infinite" in refused(lambda t: t.assign(elm=np.inf))
     words = refused(lambda t: t.drop(columns="fir"))
-    assert "bad/3.parquet has no column 'fir', but bad/0.parquet has" in words
-    assert "bad/0.parquet has no column 'yew', but bad/3.parquet has" in refused(lambda t: t.assign(yew=1.0))
+    assert "bad/4.parquet has no column 'fir', but bad/0.parquet has" in words
+    assert "bad/0.parquet has no column 'yew', but bad/4.parquet has" in refused(lambda t: t.assign(yew=1.0))
     words = refused(lambda t: t.assign(elm=t["elm"].astype("float32")))
-    assert "column 'elm' of bad/3.parquet holds float, and double in bad/0.parquet" in words
+    assert "column 'elm' of bad/4.parquet holds float, and double in bad/0.parquet" in words
     words = refused(lambda t: t.assign(truth=t["truth"].where(t["truth"] != "elm")))
-    assert "column 'truth' of bad/3.parquet has no class in row" in words
+    assert "column 'truth' of bad/4.parquet has no class in row" in words
     assert "did you mean 'truth'?" in refused(lambda t: t, "--target", "truht", code=2)
 
 

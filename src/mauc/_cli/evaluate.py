@@ -185,7 +185,7 @@ def _judge_whole(
         for table in tables:
             table.rows = table.rows[labelled]
     keys = [name for name in (group, by) if name]
-    judged, rows, models = align(scores, others, truth, target, prefix, keys)
+    judged, rows, classes, models = align(scores, others, truth, target, prefix, keys)
     for table in tables:
         table.rows = table.rows[rows]
     labels = judged.labels[judged.codes]
@@ -202,7 +202,6 @@ def _judge_whole(
                 f"column {name!r} of {scores.display} holds codes that recur: if rows of one code depend on each "
                 f"other, use --group {name}"
             )
-    classes = list(models[next(iter(models))][1])
     matrices = {name: table.scores([columns[c] for c in classes]) for name, (table, columns) in models.items()}
     judgement = judge(labels, matrices, labels=np.array(classes), **belonging, level=level)
     if TRAINED_ON not in features:
@@ -228,9 +227,8 @@ def judge_parts(
             f"{scores.display} has {scores.n_rows} rows, which need {needed / GIB:.1f} GiB of memory, and "
             f"{available_memory() / GIB:.1f} are free: use a larger machine, or mauc.dask on several"
         )
-    judged, rows, models = align(scores, others, truth, target, prefix)
+    judged, rows, classes, models = align(scores, others, truth, target, prefix)
     counts = dict(zip(judged.labels.tolist(), np.bincount(judged.codes).tolist(), strict=True))
-    classes = list(models[next(iter(models))][1])
     present = sorted((c for c in classes if c in counts), key=lambda c: -counts[c])
     place = {c: k for k, c in enumerate(present)}
     codes = smallest_ints([place[c] for c in judged.labels.tolist()], len(present))[judged.codes]
@@ -245,9 +243,7 @@ def judge_parts(
 
 def check_same_rows(scores: Any, others: Sequence[Any], truth: Any, target: str) -> None:
     """Check that the target is there, and that all tables have the same number of rows."""
-    import pandas as pd
-
-    from mauc._tables.read import get_column
+    from mauc._tables.read import check_column
 
     source = truth or scores
     column = target_column(source, target)
@@ -257,7 +253,7 @@ def check_same_rows(scores: Any, others: Sequence[Any], truth: Any, target: str)
             "--truth"
         )
     hint = "" if truth else "; if another table of the same rows has it, name that table with --truth"
-    get_column(pd.DataFrame(columns=source.names), column, "--target", Path(source.display), hint)
+    check_column(source.names, column, "--target", source.display, hint)
     for table in (scores, *others):
         if table.n_rows != source.n_rows:
             raise Failure(
@@ -268,11 +264,11 @@ def check_same_rows(scores: Any, others: Sequence[Any], truth: Any, target: str)
 
 def align(
     scores: Any, others: Sequence[Any], truth: Any, target: str, prefix: str | None, keys: Collection[str] = ()
-) -> tuple[Any, Any, dict[str, tuple[Any, dict[str, str]]]]:
-    """Return the classes of the rows to judge, a mask of these rows, and the table and score columns of each model.
+) -> tuple[Any, Any, list[str], dict[str, tuple[Any, dict[str, str]]]]:
+    """Return the class of each row to judge, a mask of these rows, the classes that have scores, and the models.
 
-    Refuses tables of different classes. All tables are in memory, or all are read in parts. ``keys`` are columns that
-    hold no scores, beside the target.
+    A model is a table and the score column of each class. All tables are in memory, or all are read in parts; tables of
+    different classes are refused. ``keys`` are columns that hold no scores, beside the target.
     """
     import numpy as np
 
@@ -282,15 +278,17 @@ def align(
         found = table.classes(target_column(table, target))
         return found.renamed(as_in_columns(found.labels.tolist(), scored.names, prefix))
 
+    def score_names(table: Any) -> list[str]:
+        return [name for name in table.names if name not in {target_column(table, target), *keys}]
+
     source, tables = truth or scores, (scores, *others)
     true = classes_of(source, scores)
-    hidden = {target_column(scores, target), *keys}
-    rows = scored_rows(true, [name for name in scores.names if name not in hidden], scores.display, prefix)
+    rows = scored_rows(true, score_names(scores), scores.display, prefix)
     judged = true if rows.all() else true.subset(rows)
+    classes: list[str] = []
     models: dict[str, tuple[Any, dict[str, str]]] = {}
     for table in tables:
-        column = target_column(table, target)
-        if table is not scores and column in table.names:
+        if table is not scores and target_column(table, target) in table.names:
             theirs = classes_of(table, table)
             place = {label: k for k, label in enumerate(true.labels.tolist())}
             codes = np.array([place.get(label, -1) for label in theirs.labels.tolist()])[theirs.codes]
@@ -300,9 +298,9 @@ def align(
                     f"{table.display} has other classes in {target!r} than {source.display} (first: row "
                     f"{table.row_number(differ[0])}): paired tests need the same rows in the same order"
                 )
-        names = [name for name in table.names if name not in {column, *keys}]
-        columns = score_columns(names, judged.labels.tolist(), table.display, prefix)
-        odd = sorted(columns.keys() ^ next(iter(models.values()), (None, columns))[1].keys())
+        columns = score_columns(score_names(table), judged.labels.tolist(), table.display, prefix)
+        classes = classes or list(columns)
+        odd = sorted(columns.keys() ^ set(classes))
         if odd:
             raise Failure(
                 f"only one of {table.display} and {scores.display} scores the class {odd[0]!r}: both must score the "
@@ -312,7 +310,7 @@ def align(
         if name in models:
             raise Usage(f"--compare {table.display} is named twice, or is the scores themselves: name other scores")
         models[name] = table, columns
-    return judged, rows, models
+    return judged, rows, classes, models
 
 
 def target_column(table: Any, target: str) -> str:

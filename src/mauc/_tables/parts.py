@@ -130,8 +130,7 @@ class Parts:
                 found.append(smallest_ints(place, len(places))[index])
         if not places:
             raise Failure(f"{self.display} has no rows: check that it is the right file")
-        kind = _value_type(open_parquet(self.paths[0]).schema_arrow.field(name).type)
-        distinct = as_in_text(pa.table({name: pa.array(list(places), type=kind)}).to_pandas())[name]
+        distinct = as_in_text(pa.table({name: list(places)}).to_pandas())[name]
         labels = class_labels(distinct, name, Path(self.display), as_named=True)
         return RowClasses(np.arange(len(places)).astype(str), np.concatenate(found)).renamed(labels)
 
@@ -228,15 +227,12 @@ def _column_types(path: Path) -> dict[str, str]:
     schema = open_parquet(path).schema_arrow
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     check_names(pd.Index(schema.names), path)
-    types = {field.name: str(_value_type(field.type)) for field in schema if field.name not in index}
-    return {name: "string" if kind in ("large_string", "string_view") else kind for name, kind in types.items()}
+    return {field.name: _type_name(field.type) for field in schema if field.name not in index}
 
 
-def _value_type(kind: Any) -> Any:
-    """Return the type of the values, which a column of categories stores once each."""
-    import pyarrow as pa
-
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+def _type_name(kind: Any) -> str:
+    name = str(getattr(kind, "value_type", kind))  # of categories
+    return "string" if name in ("large_string", "string_view") else name
 
 
 def _distinct_values(path: Path, name: str) -> Iterator[tuple[list[Any], Ints]]:

@@ -197,14 +197,18 @@ def did_you_mean(name: str, names: Sequence[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def get_column(table: Table, name: str, option: str, path: Path, otherwise: str = "") -> Any:
-    """Return a column, or raise an error with the names nearest to the one asked for, or all names and advice."""
-    names = [str(c) for c in table.columns]
+def get_column(table: Table, name: str, option: str, path: Path) -> Any:
+    """Return a column, or raise an error if there is none of this name."""
+    check_column([str(c) for c in table.columns], name, option, str(path))
+    return table[name]
+
+
+def check_column(names: Sequence[str], name: str, option: str, path: str, otherwise: str = "") -> None:
+    """Raise an error if a column is missing, with the names nearest to the one asked for, or all names and advice."""
     if name not in names:
         last = f", {names[-1]}" if len(names) > 8 else ""  # often the target
         hint = did_you_mean(name, names) or f"; its columns are {first_names(names)}{last}{otherwise}"
         raise Usage(f"{option} {name!r} is not a column of {path}{hint}")
-    return table[name]
 
 
 def rows_with_lists(values: Any) -> list[int]:
