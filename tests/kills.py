@@ -34,7 +34,7 @@ class Command:
     arguments: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    """All that is there afterwards; a folder stands for the files in it."""
+    """All that is there afterwards."""
 
 
 COMMANDS = {
@@ -124,8 +124,7 @@ def kill_once(command: Command, folder: Path, never_killed: Path, moment: float,
     for name in command.inputs:
         shutil.copy(never_killed / name, folder / name)
     for name in command.outputs:
-        if not (never_killed / name).is_dir():
-            (folder / name).write_bytes(OLD)
+        (folder / name).write_bytes(OLD)
     before = {name: (folder / name).read_bytes() for name in command.inputs}
     killed = start_and_kill(command, folder, (lambda: temporaries(folder)) if aimed else None, moment)
     left = len(temporaries(folder))
@@ -170,25 +169,20 @@ def temporaries(folder: Path) -> list[Path]:
 
 def check_outputs(command: Command, folder: Path, never_killed: Path, *, complete: bool) -> int:
     """Every file is the old or the complete new one, and after a run to the end all are new; returns how many are."""
-    expected = [
-        path.relative_to(never_killed)
-        for name in command.outputs
-        for path in ((never_killed / name).rglob("*") if (never_killed / name).is_dir() else [never_killed / name])
-        if path.is_file()
-    ]
+    expected = set(map(Path, command.outputs))
     there = {p.relative_to(folder) for p in folder.rglob("*") if p.is_file()} - {
         *map(Path, command.inputs),
         *(p.relative_to(folder) for p in temporaries(folder)),
     }
-    odd = there - set(expected)
+    odd = there - expected
     if odd:
         raise Fault(f"{min(odd)} should not be there")
     new = {name for name in there if not is_old(folder / name)}
     for name in new:
         if not same(folder / name, never_killed / name):
             raise Fault(f"{name} is half-written")
-    if complete and new != set(expected):
-        raise Fault(f"{min(set(expected) - new)} was lost")
+    if complete and new != expected:
+        raise Fault(f"{min(expected - new)} was lost")
     return len(new)
 
 
