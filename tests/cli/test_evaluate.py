@@ -128,6 +128,10 @@ def test_rows_without_a_class_are_left_out_everywhere(run, fails, scores):
     kept = table.index % 5 > 0
     expected = compare_mauc(table["truth"][kept], other[CLASSES][kept], table[CLASSES][kept])
     assert found["tests"][0]["difference"] == pytest.approx(expected.difference)
+    table["truth"] = table["truth"].where(kept)
+    table.assign(elm=table["elm"].where(table.index != 6)).to_csv("a.csv", index=False)
+    words = fails(*evaluate, "--drop-unlabelled")
+    assert "column 'elm' of a.csv has a score that is missing (row 7)" in words, "as in the file"
 
 
 def test_a_class_with_one_row_leaves_the_interval(run, scores):

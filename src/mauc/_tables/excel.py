@@ -43,8 +43,6 @@ def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
     except TooLarge as error:
         raise Failure(f"{source.path} {error}: raise --max-size if you trust the file") from None
     except (*DAMAGED, expat.ExpatError, KeyError, ValueError, TypeError, OSError, SyntaxError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
         raise Failure(f"{source.path} cannot be read as an Excel file ({error}): save it again, or as CSV") from None
     if sheet is None and len(book.worksheets) > 1:
         warnings.warn(
