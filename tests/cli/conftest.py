@@ -41,7 +41,8 @@ def trees(tmp_path):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path, monkeypatch, small_stack):
+    """The command, in which ``mauc fit`` trains the small stack."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments, stdin=None):
@@ -51,12 +52,13 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def fitted(tmp_path_factory):
+def fitted(tmp_path_factory, use_small_stack):
     """The bytes of a model file of ``trees.csv``."""
     folder = tmp_path_factory.mktemp("fitted")
     make_trees().to_csv(folder / "trees.csv", index=False)
-    call = "fit trees.csv --target species --alpha 4 --l2 0.01 --no-importance --no-report --quiet"
-    with contextlib.chdir(folder):
+    call = "fit trees.csv --target species --no-importance --no-report --quiet"
+    with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
+        use_small_stack(patch)
         result = CliRunner().invoke(app, call.split())
     assert (result.exit_code, result.output) == (0, "")
     return (folder / "model.skops").read_bytes()

@@ -20,7 +20,7 @@ from mauc._lazy import needing
 from mauc._tables.errors import Failure
 from mauc._tables.model_file import read_model
 
-QUICK = ("--alpha", "4", "--l2", "0.01", "--no-importance", "--no-report", "--quiet")
+QUICK = ("--time-limit", "5", "--no-importance", "--no-report", "--quiet")
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def evaluate(
         )
     if saved:
         output.note(f"{parts.display} holds scores of {saved.about}; {saved.how}")
-        found = judge(saved.labels, {parts.name: saved.repeats}, labels=saved.classes, groups=saved.groups, level=level)
+        found = judge(saved.labels, {parts.name: saved.scores}, labels=saved.classes, groups=saved.groups, level=level)
     elif streams:
         n_files = f"{len(parts.paths)} files, " if parts.several else ""
         output.note(f"{parts.display} ({n_files}{parts.n_bytes / 1e6:.3g} MB) is read in parts")

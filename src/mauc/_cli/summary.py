@@ -82,18 +82,15 @@ def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
     return table
 
 
-def importance_tables(found: Sequence[Importance], how: str) -> list[str | TextTable]:
-    """Return the most important columns, over all pairs of classes and for each pair that was asked for."""
-    lines: list[str | TextTable] = []
-    for pair in dict.fromkeys(each.pair for each in found):
-        rows = [each for each in found if each.pair == pair]
-        of = "MAUC drop" if pair is None else f"AUC drop of {pair[0]} and {pair[1]}"
-        which = f"; the top {COLUMNS} of {len(rows)} columns" if len(rows) > COLUMNS else ""
-        table = TextTable("", (), ("column", "drop", "standard error"))
-        for each in rows[:COLUMNS]:
-            table.add_row(each.column, f"{each.drop:z.4f}", f"{each.stderr:.4f}" if each.drop else "–")
-        lines += [f"Permutation importance ({of}): {how}{which}", table]
-    return lines or ([how] if how else [])
+def importance_table(found: Sequence[Importance], how: str) -> list[str | TextTable]:
+    """Return the most important columns, and how their importance was computed."""
+    if not found:
+        return [how] if how else []
+    which = f"; the top {COLUMNS} of {len(found)} columns" if len(found) > COLUMNS else ""
+    table = TextTable("", (), ("column", "drop", "standard error"))
+    for each in found[:COLUMNS]:
+        table.add_row(each.column, f"{each.drop:z.4f}", f"{each.stderr:.4f}" if each.drop else "–")
+    return [f"Permutation importance (MAUC drop): {how}{which}", table]
 
 
 def comparison(judgement: Judgement) -> TextTable:

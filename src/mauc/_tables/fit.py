@@ -62,8 +62,7 @@ class FittedTable:
         Classifier and decision, as a model file holds them.
     evaluation : Evaluation
         ``judgement`` has all numbers of the report.
-    board : Leaderboard or None
-        None for a linear model.
+    board : Leaderboard
     importance : list of Importance
         Permutation importance of each column.
     importance_note : str
@@ -79,7 +78,7 @@ class FittedTable:
     options: Options
     model: TableModel
     evaluation: Evaluation
-    board: Leaderboard | None
+    board: Leaderboard
     importance: list[Importance]
     importance_note: str
     flags: list[Flag]
@@ -95,7 +94,7 @@ class FittedTable:
     @property
     def cut(self) -> tuple[str, ...]:
         """What the time limit cut, in words; if empty, another machine gives the same model."""
-        return self.board.cut if self.board else ()
+        return self.board.cut
 
     @property
     def cut_text(self) -> str:
@@ -116,7 +115,7 @@ class FittedTable:
 
         found = self.evaluation.judgement
         tests = {test.a: test for test in found.tests}
-        entries = {} if self.board is None else {entry.name: entry for entry in self.board.entries}
+        entries = {entry.name: entry for entry in self.board.entries}
         rows = []
         for model in found.models:
             entry, test = entries.get(model.name), tests.get(model.name)
@@ -178,12 +177,12 @@ class FittedTable:
 
     def details(self) -> list[tuple[str, str]]:
         """Return details about the training, for the end of the report."""
-        data, board = self.data, self.board
+        data = self.data
         return [
             ("table", str(data.path)),
             ("target", data.target),
             ("model", self.model.about + (", trained again on all rows after testing" if self.options.refit else "")),
-            *([("chosen by", board.chosen_by)] if board else []),
+            ("chosen by", self.board.chosen_by),
             *([("cut", self.cut_text)] if self.cut else []),
             ("training rows", str(sum(self.training_rows.values()))),
             ("test rows", f"{len(self.evaluation.rows)} ({self.how})"),
@@ -194,10 +193,9 @@ class FittedTable:
     @property
     def how(self) -> str:
         """How the test rows were chosen, in words."""
-        cv, repeats = self.options.cv, self.options.repeats
+        cv = self.options.cv
         if cv:
-            folds = f"{cv}-fold cross-validation" + (" of whole groups" if self.data.groups is not None else "")
-            return folds + (f", repeated {repeats} times" if repeats > 1 else "")
+            return f"{cv}-fold cross-validation" + (" of whole groups" if self.data.groups is not None else "")
         if self.data.times is not None:
             return "the latest rows"
         return "rows of whole groups" if self.data.groups is not None else "random, stratified rows"
@@ -232,7 +230,7 @@ class FittedTable:
             found.rows,
             labels[found.rows],
             found.classes,
-            found.repeats,
+            next(iter(found.scores.values())),
             self.digests,
             self._groups,
         )
@@ -251,7 +249,6 @@ def fit_table(
     drop: Sequence[str] = (),
     holdout: float = 0.25,
     cv: int | None = None,
-    repeats: int = 1,
     seed: int = 0,
     decide: str = "balanced",
     refit: bool = False,
@@ -284,8 +281,6 @@ def fit_table(
         Share of the rows to test on.
     cv : int, optional
         Test by cross-validation with this many folds; the final model is trained on all rows.
-    repeats : int, default=1
-        How often to repeat the cross-validation, with other folds.
     seed : int, default=0
     decide : "balanced", "accuracy" or path of a table of costs, default="balanced"
         What predicted classes are chosen for, on validation rows.
@@ -327,7 +322,6 @@ def fit_table(
         drop=tuple(drop),
         holdout=holdout,
         cv=cv,
-        repeats=repeats,
         seed=seed,
         decide=decide,
         refit=refit,
@@ -363,14 +357,11 @@ def fit_data(
     progress = progress or Progress()
     costs = read_costs(options.decide, np.unique(data.labels))
     seed, labels = options.seed, data.labels
-    if options.cv:
-        folds = cv_folds(labels, data.groups, options.cv, options.repeats, seed)
-    else:
-        folds = [[data.split(options.holdout, seed)]]
-    train, test = folds[0][0]
+    folds = cv_folds(labels, data.groups, options.cv, seed) if options.cv else [data.split(options.holdout, seed)]
+    train, test = folds[0]
     n_unknown = len(labels) - len(train) - len(test)
     cut: list[str] = []
-    if options.few_seconds and not options.linear:
+    if options.few_seconds:
         train, test = (_few_rows(data, rows, name, seed, cut) for rows, name in ((train, "training"), (test, "test")))
     progress.step("checking the columns")
     some = train[of_some_classes(labels[train], seed)]
@@ -404,7 +395,7 @@ def fit_data(
         progress.prefix = "on all rows: "
         now = time.monotonic()
         final = trainer.train(np.arange(len(labels)), test, now + 0.8 * max(0.0, ends - now))
-        cut.extend(final.board.cut if final.board else ())
+        cut.extend(final.board.cut)
     importance, note = _importance(evaluation, trainer, ends)
     deadline = ends - 0.05 * options.time_limit
     flags += _flag_leaks(trainer, evaluation, train, test, importance, deadline)
@@ -413,7 +404,7 @@ def fit_data(
     model = TableModel(final.classifier, data.kinds, data.target, final.about, final.decision, hashes)
     in_training = labels if options.cv else labels[train]
     counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
-    board = None if board is None else replace(board, cut=(*board.cut, *cut))
+    board = replace(board, cut=(*board.cut, *cut))
     return FittedTable(
         data=data,
         options=options,
@@ -466,10 +457,9 @@ def _flag_leaks(
 def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[list[Importance], str]:
     """Return the importance of each column on rows that the model did not see, and how it was computed."""
     options, data = trainer.options, trainer.data
-    if not (options.importance or options.importance_pairs):
+    if not options.importance:
         return [], ""
     probe, rows = evaluation.probe, evaluation.probe_rows
-    present = set(data.labels[rows])
     # The rest is for writing the model and the report.
     seconds = 0.6 * (ends - time.monotonic())
     stop = time.monotonic() + seconds
@@ -489,7 +479,6 @@ def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[
             data.features.iloc[rows],
             data.labels[rows],
             probe.classes,
-            between=[pair for pair in options.importance_pairs if present.issuperset(pair)],
             groups=None if data.groups is None else data.groups[rows],
             seed=options.seed,
             watch=watch,

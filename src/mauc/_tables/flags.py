@@ -269,7 +269,7 @@ def flag_leaks(
     most_left = 0.5 + (score - 0.5) / 3
     found = []
     for each in importance:
-        if each.pair is not None or score - each.drop > most_left:
+        if score - each.drop > most_left:
             continue
         alone = _column_mauc(table[each.column].iloc[rows], labels[rows], seed)
         if not alone >= 0.9:

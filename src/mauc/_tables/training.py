@@ -1,4 +1,4 @@
-"""Train the stack, or a linear model, on some rows of a table, and evaluate it on others.
+"""Train the stack on some rows of a table, and evaluate it on others.
 
 The model to write is chosen on validation rows, which are part of the training rows. The test rows play no part in the
 choice, so the score on them is not too good.
@@ -12,14 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from mauc._tables.data import Data, Split, by_time, group_folds, stratified
 from mauc._tables.decide import Decision, decisions_of, learn_decision
 from mauc._tables.errors import Failure
-from mauc._tables.options import Linear, Options, describe
+from mauc._tables.options import Options
 from mauc._tables.progress import Progress, full_name
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
@@ -70,8 +67,8 @@ class Trained:
     """Short description of the model, with its parameters."""
     test_scores: dict[str, Floats]
     """``(n, C)`` scores of the test rows by name of the model, the one to write first."""
-    decision: Decision | None = None
-    board: Leaderboard | None = None
+    decision: Decision
+    board: Leaderboard
 
     @property
     def name(self) -> str:
@@ -96,8 +93,6 @@ class Trainer:
 
     def train(self, rows: Ints, test: Ints, deadline: float) -> Trained:
         """Train on these rows until a deadline, in the seconds of :func:`time.monotonic`; score the test rows."""
-        if self.options.linear is not None:
-            return self._train_linear(rows, test, self.options.linear)
         data, options = self.data, self.options
         labels, table = data.labels[rows], data.features.iloc[rows]
         if not table.notna().to_numpy().any():
@@ -158,21 +153,6 @@ class Trainer:
         board = _leaderboard(stack, used, winner, f"{len(held_out)} validation rows ({source})")
         return Trained(_stripped(stack), board.entries[0].about, test_scores, decision, board)
 
-    def _train_linear(self, rows: Ints, test: Ints, linear: Linear) -> Trained:
-        """Train the linear model that the user asked for; its scores rank but are not probabilities."""
-        data, seed, labels = self.data, self.options.seed, self.data.labels[rows]
-        classifier = linear.classifier()
-        model = make_pipeline(*numeric_columns(seed), classifier)
-        n_folds, groups = getattr(classifier, "cv", None), self._groups(rows)
-        if n_folds is not None and groups is not None:
-            classifier.set_params(cv=group_folds(labels, groups, n_folds, seed))
-        model.fit(data.features.iloc[rows], labels)
-        if n_folds is not None:
-            classifier.set_params(cv=n_folds)  # a model file must not hold row numbers of the training table
-        about = describe(classifier)
-        scores = np.asarray(model.predict_proba(data.features.iloc[test]))
-        return Trained(model, about, {about.partition(":")[0]: scores})
-
     def _groups(self, rows: Ints) -> NDArray[Any] | None:
         """Return the groups of the rows; None if no class is in two groups."""
         labels, groups = self.data.labels, self.data.groups
@@ -191,12 +171,6 @@ class Trainer:
         if self.options.few_seconds and groups is None and len(rows) > many_rows:
             return [stratified(labels, 0.25, self.options.seed)]
         return None
-
-
-def numeric_columns(seed: int) -> list[Any]:
-    """Return the steps from a table to numbers without missing values, as a linear model needs them."""
-    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-    return [TableColumns(seed), imputer, StandardScaler()]
 
 
 def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, chosen_by: str) -> Leaderboard:
@@ -250,19 +224,13 @@ class Evaluation:
     """The test rows."""
     classes: NDArray[Any]
     """``(C,)``"""
-    scores: dict[str, Any]
-    """Scores of all models: ``(n, C)`` arrays, or lists of them with cross-validation."""
+    scores: dict[str, Floats]
+    """``(n, C)`` scores of all models, the one reported first."""
     probe: Trained
     """A training that did not use the rows ``probe_rows``; the final one if possible."""
     probe_rows: Ints
     n_untested: int
     """Held-out rows that were not tested."""
-
-    @property
-    def repeats(self) -> list[Floats]:
-        """``(n, C)`` scores of the model reported, one array for each repeat of cross-validation."""
-        first = next(iter(self.scores.values()))
-        return first if isinstance(first, list) else [first]
 
 
 def evaluate_holdout(
@@ -288,17 +256,17 @@ def evaluate_holdout(
     return Evaluation(trained, found, some, classes, scores, trained, some, n_unknown + len(test) - len(some))
 
 
-def cv_folds(labels: Any, groups: Any, n_folds: int, n_repeats: int, seed: int) -> list[list[Split]]:
-    """Return the folds of each repeat: of whole groups, or stratified with every class in every training part."""
+def cv_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split]:
+    """Return folds of whole groups, or stratified ones with every class in every training part."""
     if groups is None:
-        return [list(RareClassKFold(n_folds, random_state=seed + k).split(labels, labels)) for k in range(n_repeats)]
-    found = [group_folds(labels, groups, n_folds, seed + k) for k in range(n_repeats)]
-    if not all(found):
+        return list(RareClassKFold(n_folds, random_state=seed).split(labels, labels))
+    folds = group_folds(labels, groups, n_folds, seed)
+    if not folds:
         raise Failure("--cv needs two groups or more, and two classes in a group: add groups, or leave --group out")
-    return found
+    return folds
 
 
-def cross_validate(trainer: Trainer, repeats: Sequence[Sequence[Split]], deadline: float) -> Evaluation:
+def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) -> Evaluation:
     """Score every row by models that did not see it; then train on all rows.
 
     All trainings share the time. Each fold contributes the model it would write; a model that is not in every fold is
@@ -306,33 +274,31 @@ def cross_validate(trainer: Trainer, repeats: Sequence[Sequence[Split]], deadlin
     """
     data, labels, progress = trainer.data, trainer.data.labels, trainer.progress
     classes = np.unique(labels)
-    n_trainings = sum(map(len, repeats)) + 1
-    shape = (len(labels), len(classes))
-    chosen: list[Floats] = [np.full(shape, np.nan) for _ in repeats]
-    others: dict[str, list[Floats]] = {}
-    winners: set[str] = set()
+    n_trainings = len(folds) + 1
+    chosen = np.full((len(labels), len(classes)), np.nan)
+    others: dict[str, Floats] = {}
     predicted = np.zeros(len(labels), dtype=np.int64)
     done: list[tuple[Trained, Ints]] = []
-    for k, folds in enumerate(repeats):
-        for train, test in folds:
-            progress.prefix = f"training {len(done) + 1} of {n_trainings}: "
-            trained = trainer.train(train, test, _share(deadline, n_trainings - len(done)))
-            columns = np.searchsorted(classes, trained.classes)
-            winners.add(trained.name)
-            for name, values in trained.test_scores.items():
-                arrays = [others.setdefault(name, [np.full(shape, np.nan) for _ in repeats])[k]]
-                for array in [*arrays, chosen[k]] if name == trained.name else arrays:
-                    array[test] = 0.0
-                    array[np.ix_(test, columns)] = values
-            if k == 0:
-                predicted[test] = columns[decisions_of(trained.test_scores[trained.name], trained.decision)]
-            done.append((trained, test))
-    rows = np.flatnonzero(~np.any([np.isnan(array[:, 0]) for array in chosen], axis=0))
-    (name,) = winners if len(winners) == 1 else ["the model chosen in each fold"]
-    scores = {name: [array[rows] for array in chosen]}
-    for other, arrays in others.items():
-        if other != name and not any(np.isnan(array[rows, 0]).any() for array in arrays):
-            scores[other] = [array[rows] for array in arrays]
+    for train, test in folds:
+        progress.prefix = f"training {len(done) + 1} of {n_trainings}: "
+        trained = trainer.train(train, test, _share(deadline, n_trainings - len(done)))
+        columns = np.searchsorted(classes, trained.classes)
+        own = trained.test_scores[trained.name]
+        predicted[test] = columns[decisions_of(own, trained.decision)]
+        pairs = [
+            (others.setdefault(name, np.full_like(chosen, np.nan)), each) for name, each in trained.test_scores.items()
+        ]
+        for array, values in [*pairs, (chosen, own)]:
+            array[test] = 0.0
+            array[np.ix_(test, columns)] = values
+        done.append((trained, test))
+    rows = np.flatnonzero(~np.isnan(chosen[:, 0]))
+    winners = {trained.name for trained, _ in done}
+    name = winners.pop() if len(winners) == 1 else "the model chosen in each fold"
+    scores = {name: chosen[rows]}
+    scores |= {
+        other: array[rows] for other, array in others.items() if other != name and not np.isnan(array[rows]).any()
+    }
     groups = None if data.groups is None else data.groups[rows]
     found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=classes[predicted[rows]], groups=groups)
     progress.prefix = f"training {n_trainings} of {n_trainings}: "
