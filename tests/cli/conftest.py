@@ -22,7 +22,6 @@ def make_trees(n=160, seed=0):
         {
             "height": rng.normal(code, 0.8),
             "soil": np.where(rng.random(n) < 0.3, "clay", np.where(code % 2, "sand", "loam")),
-            # 16 days: a column of 20 or more is checked for leaks over time, by two more models in every fit.
             "seen": pd.date_range("2021-01-01", periods=16, freq="13D").repeat(-(-n // 16))[:n].astype(str),
             "plot": rng.integers(0, 16, n),
             "species": np.array(["oak", "elm", "yew", "ash"])[code],

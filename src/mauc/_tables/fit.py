@@ -23,7 +23,6 @@ from mauc._tables.flags import (
     flag_duplicates,
     flag_groups,
     flag_leaks,
-    flag_times,
     quick_scorer,
 )
 from mauc._tables.importance import importance_within
@@ -445,12 +444,11 @@ def _flag_leaks(
         return []
     trainer.progress.step("looking for leaks")
     table, labels = data.features, data.labels
-    scorer = quick_scorer(labels, deadline, seed, quick=trainer.options.few_seconds)
+    scorer = quick_scorer(labels, deadline, seed)
     score = evaluation.judgement.headline.mauc.score
     flags = flag_leaks(table, labels, train, test, data.target, score, importance, scorer, seed)
     if data.groups is None and data.times is None:
         flags += flag_groups(table, labels, train, test, scorer, seed)
-        flags += flag_times(table, labels, scorer, seed)
     return flags
 
 
