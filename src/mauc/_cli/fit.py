@@ -12,7 +12,6 @@ from mauc._archive import MAX_SIZE
 from mauc._cli.app import TABLE, Dates, DropUnlabelled, Encoding, Header, MaxSize, Missing, Separator, Sheet
 from mauc._cli.files import REPORTS, check_ending, check_writable
 from mauc._cli.output import TextTable, current
-from mauc._io import write_whole
 from mauc._lazy import process_age
 from mauc._tables.errors import Usage
 from mauc._text import visible
@@ -97,7 +96,7 @@ def fit(
     _print_notes(fitted)
     fitted.save(out)
     if not no_report:
-        write_whole(report, fitted.page())
+        fitted.report.save(report)
     _print_summary(fitted, files)
 
 
@@ -131,7 +130,7 @@ def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -
         # skops takes seconds to import; meanwhile the workers train.
         threading.Thread(target=load_skops, daemon=True).start()
         with output.training(began + options.time_limit) as progress:
-            return fit_data(data, options, began=began, workers=workers, progress=progress)
+            return fit_data(data, options, began, workers, progress)
 
 
 def _print_notes(fitted: Any) -> None:
@@ -200,7 +199,7 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
 
 def _models_compared(fitted: Any) -> list[str | TextTable]:
     """Return the models side by side, how one was chosen, and what the time limit cut."""
-    from mauc._cli.summary import comparison, leaderboard
+    from mauc._cli.summary import comparison
     from mauc._tables.training import STACK
 
     board, found = fitted.board, fitted.evaluation.judgement
@@ -212,4 +211,5 @@ def _models_compared(fitted: Any) -> list[str | TextTable]:
     if fitted.options.cv:
         chosen = f"Each fold chose a model by its own training rows, and is tested with that choice. {chosen}"
     cut = [f"Cut: {fitted.cut_text}"] if fitted.cut else []
-    return [comparison(found) if fitted.options.cv else leaderboard(found, board), chosen, *cut, ""]
+    validation = None if fitted.options.cv else {entry.name: entry.validation for entry in board.entries}
+    return [comparison(found, validation), chosen, *cut, ""]

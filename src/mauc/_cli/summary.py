@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mauc._cli.output import TextTable
-from mauc._tables.training import Leaderboard
 from mauc.metrics import Importance, Interval, ModelComparison
 from mauc.report import Judgement
 from mauc.report.advice import advice as advice_of
@@ -68,20 +67,6 @@ def advice(judgement: Judgement) -> list[str]:
     return ["What to do next", *(f"- {line}" for line in found), ""] if found else []
 
 
-def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
-    """Return validation and test scores of all models, the chosen one first."""
-    headings = ("validation", "test MAUC", f"{judgement.level_text} interval", "difference", "p")
-    table = TextTable("Models compared; p: paired test against the first", ["model"], headings, narrow=True)
-    tests = {test.a: test for test in judgement.tests}
-    scores = {model.name: model for model in judgement.models}
-    for entry in board.entries:
-        found = scores[entry.name].mauc
-        validation = "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}"
-        row = (validation, f"{found.score:.4f}", _range(found))
-        table.add_row(entry.name, *row, *_against_first(tests.get(entry.name)))
-    return table
-
-
 def importance_table(found: Sequence[Importance], how: str) -> list[str | TextTable]:
     """Return the most important columns, and how their importance was computed."""
     if not found:
@@ -93,15 +78,23 @@ def importance_table(found: Sequence[Importance], how: str) -> list[str | TextTa
     return [f"Permutation importance (MAUC drop): {how}{which}", table]
 
 
-def comparison(judgement: Judgement) -> TextTable:
-    """Return the scores of all models, with paired tests against the first."""
-    title = f"Models compared; p: paired test against {judgement.headline.name}"
-    headings = ("MAUC", f"{judgement.level_text} interval", "accuracy", "difference", "p")
-    table = TextTable(title, ["model"], headings, narrow=True)
+def comparison(judgement: Judgement, validation: Mapping[str, float] | None = None) -> TextTable:
+    """Return the scores of all models, with paired tests against the first.
+
+    Validation scores of the models, if given, replace the accuracies.
+    """
+    test_scores = ["test MAUC" if validation else "MAUC", f"{judgement.level_text} interval"]
+    headings = ["validation", *test_scores] if validation else [*test_scores, "accuracy"]
+    title = "Models compared; p: paired test against the first"
+    table = TextTable(title, ["model"], [*headings, "difference", "p"], narrow=True)
     tests = {test.a: test for test in judgement.tests}
     for model in judgement.models:
-        interval = model.mauc
-        row = (f"{interval.score:.4f}", _range(interval), f"{model.accuracy:.4f}")
+        row = [f"{model.mauc.score:.4f}", _range(model.mauc)]
+        if validation:
+            known = not math.isnan(validation[model.name])
+            row = [f"{validation[model.name]:.4f}" if known else "–", *row]
+        else:
+            row.append(f"{model.accuracy:.4f}")
         table.add_row(model.name, *row, *_against_first(tests.get(model.name)))
     return table
 

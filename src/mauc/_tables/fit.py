@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from mauc._archive import MAX_SIZE
@@ -43,7 +42,7 @@ from mauc._typing import Ints
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
-from mauc.report import Report, render
+from mauc.report import Report
 
 TRAINING_SHARE = 0.75
 """Share of the time limit for training; the rest is for testing, importance and the report."""
@@ -60,7 +59,7 @@ class FittedTable:
     model : TableModel
         Classifier and decision, as a model file holds them.
     evaluation : Evaluation
-        ``judgement`` has all numbers of the report.
+        ``judgement`` has the test scores of all models.
     board : Leaderboard
     importance : list of Importance
         Permutation importance of each column.
@@ -113,51 +112,25 @@ class FittedTable:
         import pandas as pd
 
         found = self.evaluation.judgement
-        tests = {test.a: test for test in found.tests}
-        entries = {entry.name: entry for entry in self.board.entries}
-        rows = []
-        for model in found.models:
-            entry, test = entries.get(model.name), tests.get(model.name)
-            rows.append(
-                {
-                    "model": model.name,
-                    "validation": float("nan") if entry is None else entry.validation,
-                    "mauc": model.mauc.score,
-                    "low": model.mauc.low,
-                    "high": model.mauc.high,
-                    "difference": float("nan") if test is None else test.difference,
-                    "pvalue": float("nan") if test is None else test.holm,
-                    "seconds": float("nan") if entry is None else entry.seconds,
-                }
-            )
-        return pd.DataFrame(rows)
-
-    @property
-    def title(self) -> str:
-        """Heading of the report."""
-        return f"{self.data.path.name}: predicting {self.data.target}"
+        board = pd.DataFrame(
+            {"model": one.name, "mauc": one.mauc.score, "low": one.mauc.low, "high": one.mauc.high}
+            for one in found.models
+        )
+        of_model = board["model"].map
+        board.insert(1, "validation", of_model({entry.name: entry.validation for entry in self.board.entries}))
+        board["difference"] = of_model({test.a: test.difference for test in found.tests})
+        board["pvalue"] = of_model({test.a: test.holm for test in found.tests})
+        board["seconds"] = of_model({entry.name: entry.seconds for entry in self.board.entries})
+        return board
 
     @cached_property
     def report(self) -> Report:
-        """The report on the test rows."""
-        return Report(
-            self.data.labels[self.evaluation.rows],
-            self.evaluation.scores,
-            labels=self.evaluation.classes,
-            y_train=np.repeat(list(self.training_rows), list(self.training_rows.values())),
-            groups=self._groups,
-            title=self.title,
-            details=self.details(),
-            importance=self.importance,
-        )
-
-    def page(self) -> str:
-        """Return the report as HTML, with the flags beside the score: a reader may not see the terminal."""
+        """The report on the test rows, with the flags beside the score: a reader may not see the terminal."""
         found = self.evaluation.judgement
         cut = [f"Cut: {self.cut_text}"] if self.cut else []
-        return render(
+        return Report.of(
             replace(found, notes=(*found.notes, *cut, *self.flag_texts())),
-            title=self.title,
+            title=f"{self.data.path.name}: predicting {self.data.target}",
             details=self.details(),
             importance=self.importance,
             how_shuffled=self.importance_note,
@@ -168,11 +141,6 @@ class FittedTable:
         texts = [flag.text + (" (left out)" if flag.column in self.dropped else "") for flag in self.flags]
         more = len(texts) - most
         return texts if more <= 0 else [*texts[:most], f"{more} more flags: --json has all"]
-
-    @property
-    def _groups(self) -> NDArray[Any] | None:
-        """Groups of the test rows."""
-        return None if self.data.groups is None else self.data.groups[self.evaluation.rows]
 
     def details(self) -> list[tuple[str, str]]:
         """Return details about the training, for the end of the report."""
@@ -219,19 +187,19 @@ class FittedTable:
 
     def save(self, path: str | Path) -> Path:
         """Write the model for ``mauc predict``, and its test scores for ``mauc compare`` beside it; return its path."""
-        path, found, labels = Path(path), self.evaluation, self.data.labels
+        path, found, data = Path(path), self.evaluation, self.data
         write_model(path, self.model)
         saved = SavedScores(
-            self.model.about,
-            self.data.target,
-            self.how,
-            len(labels),
-            found.rows,
-            labels[found.rows],
-            found.classes,
-            next(iter(found.scores.values())),
-            self.digests,
-            self._groups,
+            about=self.model.about,
+            target=data.target,
+            how=self.how,
+            n_rows=len(data.labels),
+            rows=found.rows,
+            labels=data.labels[found.rows],
+            classes=found.classes,
+            scores=found.scores,
+            columns=self.digests,
+            groups=None if data.groups is None else data.groups[found.rows],
         )
         write_saved_scores(path, saved)
         return path
@@ -334,7 +302,7 @@ def fit_table(
             data = read_data(Path(table), options)
         else:
             data = prepare(_as_read(table), options, Path("the table"))
-        return fit_data(data, options, began=began, workers=workers)
+        return fit_data(data, options, began, workers, Progress())
 
 
 def _as_read(table: Table) -> Table:
@@ -349,11 +317,8 @@ def read_data(path: Path, options: Options, max_size: float = MAX_SIZE, how: Rea
     return prepare(table, options, display_path(path))
 
 
-def fit_data(
-    data: Data, options: Options, *, began: float, workers: Workers | None = None, progress: Progress | None = None
-) -> FittedTable:
+def fit_data(data: Data, options: Options, began: float, workers: Workers, progress: Progress) -> FittedTable:
     """Train and test; the time limit counts from ``began``, in the seconds of :func:`time.monotonic`."""
-    progress = progress or Progress()
     costs = read_costs(options.decide, np.unique(data.labels))
     seed, labels = options.seed, data.labels
     folds = cv_folds(labels, data.groups, options.cv, seed) if options.cv else [data.split(options.holdout, seed)]
@@ -400,7 +365,8 @@ def fit_data(
     flags += _flag_leaks(trainer, evaluation, train, test, importance, deadline)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
     hashes = np.unique(row_hashes({name: cells[name][rows] for name in data.kinds}))
-    model = TableModel(final.classifier, data.kinds, data.target, final.about, final.decision, hashes)
+    about = final.board.entries[0].about
+    model = TableModel(final.classifier, data.kinds, data.target, about, final.decision, hashes)
     in_training = labels if options.cv else labels[train]
     counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
     board = replace(board, cut=(*board.cut, *cut))

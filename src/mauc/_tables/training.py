@@ -63,17 +63,10 @@ class Trained:
 
     classifier: Any
     """The model to write, which takes tables."""
-    about: str
-    """Short description of the model, with its parameters."""
     test_scores: dict[str, Floats]
-    """``(n, C)`` scores of the test rows by name of the model, the one to write first."""
+    """``(n, C)`` scores of the test rows by name of the model, in the order of the leaderboard."""
     decision: Decision
     board: Leaderboard
-
-    @property
-    def name(self) -> str:
-        """Name of the model to write."""
-        return next(iter(self.test_scores))
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -89,7 +82,7 @@ class Trainer:
     options: Options
     costs: Floats | None
     progress: Progress
-    workers: Workers | None
+    workers: Workers
 
     def train(self, rows: Ints, test: Ints, deadline: float) -> Trained:
         """Train on these rows until a deadline, in the seconds of :func:`time.monotonic`; score the test rows."""
@@ -127,9 +120,6 @@ class Trainer:
         used = [name for name, needed in zip(names, stack._combination.used, strict=True) if needed]
         winner = STACK if len(used) > 1 else full_name(used[0])
         shares = np.array([np.mean(labels == c) for c in stack.classes_])
-        test_scores = {winner: combined}
-        test_scores |= {full_name(name): values for name, values in scores.items() if full_name(name) != winner}
-        test_scores[FREQUENCIES] = np.tile(shares, (len(test), 1))
         held_out = np.flatnonzero(~np.isnan(stack.oof_combination_[:, 0]))
         codes = np.searchsorted(stack.classes_, labels[held_out])
         out_of_fold = stack._probabilities(stack.oof_combination_[held_out])
@@ -151,7 +141,10 @@ class Trainer:
             rows_or_groups = "training rows" if groups is None else "whole groups of training rows"
             source = f"{rows_or_groups}, scored by models that were not trained on them"
         board = _leaderboard(stack, used, winner, f"{len(held_out)} validation rows ({source})")
-        return Trained(_stripped(stack), board.entries[0].about, test_scores, decision, board)
+        test_scores = {full_name(name): values for name, values in scores.items()}
+        test_scores |= {winner: combined, FREQUENCIES: np.tile(shares, (len(test), 1))}
+        test_scores = {entry.name: test_scores[entry.name] for entry in board.entries}
+        return Trained(_stripped(stack), test_scores, decision, board)
 
     def _groups(self, rows: Ints) -> NDArray[Any] | None:
         """Return the groups of the rows; None if no class is in two groups."""
@@ -224,8 +217,8 @@ class Evaluation:
     """The test rows."""
     classes: NDArray[Any]
     """``(C,)``"""
-    scores: dict[str, Floats]
-    """``(n, C)`` scores of all models, the one reported first."""
+    scores: Floats
+    """``(n, C)`` scores of the model reported."""
     probe: Trained
     """A training that did not use the rows ``probe_rows``; the final one if possible."""
     probe_rows: Ints
@@ -250,10 +243,11 @@ def evaluate_holdout(
     trained = trainer.train(train, some, deadline)
     trainer.progress.step("scoring the test rows")
     scores, classes = trained.test_scores, trained.classes
-    predicted = classes[decisions_of(scores[trained.name], trained.decision)]
+    own = scores[trained.board.winner]
+    predicted = classes[decisions_of(own, trained.decision)]
     groups = None if data.groups is None else data.groups[some]
     found = judge(labels[some], scores, labels=classes, y_train=labels[train], y_pred=predicted, groups=groups)
-    return Evaluation(trained, found, some, classes, scores, trained, some, n_unknown + len(test) - len(some))
+    return Evaluation(trained, found, some, classes, own, trained, some, n_unknown + len(test) - len(some))
 
 
 def cv_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split]:
@@ -283,7 +277,7 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
         progress.prefix = f"training {len(done) + 1} of {n_trainings}: "
         trained = trainer.train(train, test, _share(deadline, n_trainings - len(done)))
         columns = np.searchsorted(classes, trained.classes)
-        own = trained.test_scores[trained.name]
+        own = trained.test_scores[trained.board.winner]
         predicted[test] = columns[decisions_of(own, trained.decision)]
         pairs = [
             (others.setdefault(name, np.full_like(chosen, np.nan)), each) for name, each in trained.test_scores.items()
@@ -293,7 +287,7 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
             array[np.ix_(test, columns)] = values
         done.append((trained, test))
     rows = np.flatnonzero(~np.isnan(chosen[:, 0]))
-    winners = {trained.name for trained, _ in done}
+    winners = {trained.board.winner for trained, _ in done}
     name = winners.pop() if len(winners) == 1 else "the model chosen in each fold"
     scores = {name: chosen[rows]}
     scores |= {
@@ -304,7 +298,7 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
     progress.prefix = f"training {n_trainings} of {n_trainings}: "
     probe, probe_rows = max(done, key=lambda fold: len(np.unique(labels[fold[1]])))
     final = trainer.train(np.arange(len(labels)), probe_rows, _share(deadline, 1))
-    return Evaluation(final, found, rows, classes, scores, probe, probe_rows, len(labels) - len(rows))
+    return Evaluation(final, found, rows, classes, chosen[rows], probe, probe_rows, len(labels) - len(rows))
 
 
 def _share(deadline: float, n_trainings: int) -> float:
