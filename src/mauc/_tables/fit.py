@@ -24,7 +24,7 @@ from mauc._tables.flags import (
     flag_leaks,
     quick_scorer,
 )
-from mauc._tables.importance import importance_within
+from mauc._tables.importance import NO_TIME, importance_within
 from mauc._tables.model_file import TableModel, write_model
 from mauc._tables.options import Options
 from mauc._tables.progress import Progress
@@ -423,29 +423,18 @@ def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[
     options, data = trainer.options, trainer.data
     if not options.importance:
         return [], ""
-    probe, rows = evaluation.probe, evaluation.probe_rows
     # The rest is for writing the model and the report.
     seconds = 0.6 * (ends - time.monotonic())
-    stop = time.monotonic() + seconds
-    no_time = "no time for permutation importance: raise --time-limit"
     if seconds < 0.05 * options.time_limit:
-        return [], no_time
-
-    def watch(column: str) -> None:
-        if time.monotonic() > stop:
-            raise TimeoutError
-        trainer.progress.step(f"shuffling {column}")
-
-    try:
-        return importance_within(
-            0.8 * seconds,
-            probe.classifier.predict_proba,
-            data.features.iloc[rows],
-            data.labels[rows],
-            probe.classes,
-            groups=None if data.groups is None else data.groups[rows],
-            seed=options.seed,
-            watch=watch,
-        )
-    except TimeoutError:
-        return [], no_time
+        return [], NO_TIME
+    probe, rows = evaluation.probe, evaluation.probe_rows
+    return importance_within(
+        seconds,
+        probe.classifier.predict_proba,
+        data.features.iloc[rows],
+        data.labels[rows],
+        probe.classes,
+        groups=None if data.groups is None else data.groups[rows],
+        seed=options.seed,
+        watch=lambda column: trainer.progress.step(f"shuffling {column}"),
+    )
