@@ -145,28 +145,20 @@ def iris():
     return table
 
 
-def test_flags_are_printed_and_columns_are_dropped_only_on_demand(run, trees, iris):
+def test_flags_are_printed_and_columns_are_used(run, trees, iris):
     call = ("fit", "iris.csv", "--target", "kind", "--no-importance", "--report", "r.html")
     told = run(*call)
     page = Path("r.html").read_text()
     assert page.index("looks like a row number") < page.index("Every pair of classes"), "beside the score"
     assert re.search(r"note: column 'Id' looks like a row number \(MAUC 0\.9\d\d alone\)", told.stderr)
     assert "note: column 'unit' has the same value in every row" in told.stderr
-    assert "the 2 flagged columns are used: leave out flagged columns with --drop-suspects" in told.stderr
-    assert "Id" in read_model(Path("model.skops")).kinds
-    dropped = run(*call, "--drop-suspects", "--json")
-    found = json.loads(dropped.stdout)
-    assert found["dropped"] == ["Id", "unit"]
-    assert "the same value in every row" in (page := Path("r.html").read_text())
-    assert page.count("(left out)") == 2
-    assert [d["kind"] for d in found["flags"] if d["column"]] == ["counter", "constant"]
+    advice = "flagged columns are used; to leave them out add --drop Id --drop unit"
+    assert advice in told.stderr
+    assert list(read_model(Path("model.skops")).kinds) == ["Id", "a", "b", "unit", "c", "d"]
+    found = json.loads(run(*call, "--json").stdout)
+    assert [flag["kind"] for flag in found["flags"] if flag["column"]] == ["counter", "constant"]
+    assert "flagged" not in run(*call, "--drop", "Id", "--drop", "unit").stderr
     assert list(read_model(Path("model.skops")).kinds) == list("abcd")
-
-
-def test_suspects_that_are_all_there_is(fails, iris):
-    iris[["Id", "unit", "kind"]].to_csv("iris.csv", index=False)
-    words = fails("fit", "iris.csv", "--target", "kind", "--drop-suspects")
-    assert "--drop-suspects would drop every column of iris.csv: name some with --drop" in words
 
 
 def test_duplicates_are_noted(run, trees):

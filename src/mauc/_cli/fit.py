@@ -1,5 +1,6 @@
 """``mauc fit``: a table → a model file and a report on test rows."""
 
+import shlex
 import threading
 import time
 from dataclasses import asdict
@@ -37,9 +38,6 @@ def fit(
         str | None, typer.Option(help="Never split the groups of this column, which is then not a feature.")
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out; can be repeated.")] = None,
-    drop_suspects: Annotated[
-        bool, typer.Option("--drop-suspects", help="Leave out columns flagged before training, such as a row number.")
-    ] = False,
     holdout: Annotated[
         float | None, typer.Option(help="Share of the rows to test on; default: 0.25.", show_default=False)
     ] = None,
@@ -138,10 +136,10 @@ def _print_notes(fitted: Any) -> None:
     output, found = current(), fitted.evaluation
     for text in fitted.flag_texts():
         output.note(text)
-    before = [flag.column for flag in fitted.flags if flag.kind in ("counter", "target", "constant", "code")]
-    if before and not fitted.dropped:
-        used = f"column {before[0]!r} is" if len(before) == 1 else f"the {len(before)} flagged columns are"
-        output.note(f"{used} used: leave out flagged columns with --drop-suspects, or a single one with --drop")
+    flagged = [flag.column for flag in fitted.flags if flag.kind in ("counter", "target", "constant", "code")]
+    if flagged:
+        options = " ".join(f"--drop {shlex.quote(name)}" for name in flagged[:8])
+        output.note(f"flagged columns are used; to leave them out add {options}")
     if found.n_untested:
         output.note(
             f"{found.n_untested} held-out rows are not tested: no training row has their class, or there are hundreds "
@@ -186,7 +184,6 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
             "leaderboard": asdict(fitted.board),
             "cut": list(fitted.cut),
             "flags": [asdict(flag) for flag in fitted.flags],
-            "dropped": fitted.dropped,
             "importance": {
                 "how": fitted.importance_note,
                 "columns": [each.to_json() for each in fitted.importance],

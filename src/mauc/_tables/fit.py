@@ -67,8 +67,6 @@ class FittedTable:
         How it was computed.
     flags : list of Flag
         Columns and rows that may make the score too good, found before and after training.
-    dropped : list of str
-        Columns that ``drop_suspects`` left out.
     training_rows : dict of class to int
     """
 
@@ -80,7 +78,6 @@ class FittedTable:
     importance: list[Importance]
     importance_note: str
     flags: list[Flag]
-    dropped: list[str]
     training_rows: dict[str, int]
     digests: dict[str, str] = field(repr=False)
 
@@ -138,7 +135,7 @@ class FittedTable:
 
     def flag_texts(self, most: int = 8) -> list[str]:
         """Return the first flags in words, and how many more there are."""
-        texts = [flag.text + (" (left out)" if flag.column in self.dropped else "") for flag in self.flags]
+        texts = [flag.text for flag in self.flags]
         more = len(texts) - most
         return texts if more <= 0 else [*texts[:most], f"{more} more flags: --json has all"]
 
@@ -222,7 +219,6 @@ def fit_table(
     importance: bool = True,
     min_rows: int = 1,
     drop_unlabelled: bool = False,
-    drop_suspects: bool = False,
 ) -> FittedTable:
     """Train models on a table within a time limit, choose the best, and test it on held-out rows.
 
@@ -257,8 +253,8 @@ def fit_table(
         Compute permutation importance.
     min_rows : int, default=1
         Leave out classes with fewer rows.
-    drop_unlabelled, drop_suspects : bool, default=False
-        Leave out rows without a class; columns that are flagged before training, such as a row number.
+    drop_unlabelled : bool, default=False
+        Leave out rows without a class.
 
     Returns
     -------
@@ -295,7 +291,6 @@ def fit_table(
         importance=importance,
         min_rows=min_rows,
         drop_unlabelled=drop_unlabelled,
-        drop_suspects=drop_suspects,
     )
     with Workers(options.n_workers) as workers:
         if isinstance(table, str | Path):
@@ -340,9 +335,6 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     suspects = [flag.column for flag in flags if flag.column is not None]
     cells = cell_hashes(data.features)
     flags += flag_duplicates(cells, train, test, ignore=suspects)
-    dropped = suspects if options.drop_suspects else []
-    if dropped:
-        data = data.without(dropped)
     trainer = Trainer(data, options, costs, progress, workers)
     # The rest of the time is for writing the model and the report: many trees take seconds.
     ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)
@@ -379,7 +371,6 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
         importance=importance,
         importance_note=note,
         flags=flags,
-        dropped=dropped,
         training_rows=counts,
         digests=column_digests(cells),
     )

@@ -1,6 +1,6 @@
 """Flag columns that may leak the answer, test rows that duplicate training rows, and splits that flatter the score.
 
-A flag changes nothing unless the user says so: a column that looks like a leak may be the one good measurement.
+A flag changes nothing: a column that looks like a leak may be the one good measurement.
 Before training, each column is checked alone. After training, a quick model is fitted with and without a suspicious
 column, and with a random split and a split by groups.
 """

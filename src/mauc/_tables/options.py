@@ -26,7 +26,6 @@ class Options:
     dates: str | None = None
     drop_unlabelled: bool = False
     drop_duplicates: bool = False
-    drop_suspects: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.time_limit < float("inf"):
