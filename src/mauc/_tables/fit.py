@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from mauc._archive import MAX_SIZE
-from mauc._tables.columns import describe_columns, same_columns, warn_of_other_dates
+from mauc._tables.columns import check_finite, check_single, describe_columns, same_columns, warn_of_other_dates
 from mauc._tables.data import Data, prepare
 from mauc._tables.decide import read_costs
 from mauc._tables.flags import (
@@ -43,11 +43,6 @@ from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report
-
-TRAINING_SHARE = 0.75
-"""Share of the time limit for training; the rest is for testing, importance and the report."""
-SHORT_ROWS, SHORT_CELLS = 5_000, 2_000_000
-"""Most training rows, and test rows, if the time limit is a few seconds; fewer if a table has many columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +173,11 @@ class FittedTable:
         return pd.Series(np.asarray(self.classes, dtype=object)[predicted], index=table.index, name=self.data.target)
 
     def _scores(self, table: Table) -> Any:
-        known, _ = same_columns(_as_read(table), self.model.kinds, Path("the table"))
-        warn_of_other_dates(known, self.model.columns, Path("the table"))
+        place = Path("the table")
+        known, _ = same_columns(_as_read(table), self.model.kinds, place)
+        check_single(known, place)
+        check_finite(known, place)
+        warn_of_other_dates(known, self.model.columns, place)
         return self.model.scores(known)
 
     def save(self, path: str | Path) -> Path:
@@ -324,29 +322,29 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
         train, test = (_few_rows(data, rows, name, seed, cut) for rows, name in ((train, "training"), (test, "test")))
     progress.step("checking the columns")
     some = train[of_some_classes(labels[train], seed)]
-    columns = data.features.iloc[some]
     now = time.monotonic()
     until = now + 0.2 * (began + options.time_limit - now)
     try:
-        flags = flag_columns(columns, labels[some], data.target, seed, deadline=until)
+        flags = flag_columns(data.features.iloc[some], labels[some], data.target, seed, deadline=until)
     except TimeoutError:
         flags = []
         cut.append("the search for columns that may leak the answer was not ready in time")
-    suspects = [flag.column for flag in flags if flag.column is not None]
     cells = cell_hashes(data.features)
-    flags += flag_duplicates(cells, train, test, ignore=suspects)
+    flags += flag_duplicates(cells, train, test, ignore={str(flag.column) for flag in flags})
     trainer = Trainer(data, options, costs, progress, workers)
     # The rest of the time is for writing the model and the report: many trees take seconds.
     ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)
     now = time.monotonic()
-    until = now + TRAINING_SHARE * (0.5 if options.refit else 1.0) * max(0.0, ends - now)
+    # A quarter is for testing and importance.
+    until = now + 0.75 * (0.5 if options.refit else 1.0) * max(0.0, ends - now)
     if options.cv:
         evaluation = cross_validate(trainer, folds, until)
     else:
         # On a busy machine, threads that wait for each other take more time than a small forest.
         with threadpool_limits(1 if options.few_seconds else None):
             evaluation = evaluate_holdout(trainer, train, test, until, n_unknown)
-    final, board = evaluation.final, evaluation.final.board
+    final = evaluation.final
+    cut = [*final.board.cut, *cut]
     if options.refit:
         progress.prefix = "on all rows: "
         now = time.monotonic()
@@ -357,17 +355,15 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     flags += _flag_leaks(trainer, evaluation, train, test, importance, deadline)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
     hashes = np.unique(row_hashes({name: cells[name][rows] for name in data.kinds}))
-    about = final.board.entries[0].about
-    model = TableModel(final.classifier, data.kinds, data.target, about, final.decision, hashes)
+    model = TableModel(final.classifier, data.kinds, data.target, final.board.about, final.decision, hashes)
     in_training = labels if options.cv else labels[train]
     counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
-    board = replace(board, cut=(*board.cut, *cut))
     return FittedTable(
         data=data,
         options=options,
         model=model,
         evaluation=evaluation,
-        board=board,
+        board=replace(evaluation.final.board, cut=tuple(cut)),
         importance=importance,
         importance_note=note,
         flags=flags,
@@ -377,9 +373,8 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
 
 
 def _few_rows(data: Data, rows: Ints, name: str, seed: int, cut: list[str]) -> Ints:
-    """Return as many of the rows as a few seconds allow, and note in ``cut`` if these are not all."""
-    n_classes = len(np.unique(data.labels))
-    most = max(1_000, 3 * n_classes, min(SHORT_ROWS, SHORT_CELLS // data.features.shape[1]))
+    """Return up to 5,000 of the rows, fewer of many columns, and note in ``cut`` if these are not all."""
+    most = max(1_000, 3 * len(np.unique(data.labels)), min(5_000, 2_000_000 // data.features.shape[1]))
     some = rows[some_of_each(data.labels[rows], most, seed)]
     if len(some) < len(rows):
         cut.append(f"the time limit allows {len(some):,} of {len(rows):,} {name} rows")

@@ -8,7 +8,7 @@ column, and with a random split and a split by groups.
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,7 +108,7 @@ def flag_columns(
     return found
 
 
-def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore: Sequence[str] = ()) -> list[Flag]:
+def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore: Collection[str] = ()) -> list[Flag]:
     """Flag test rows that equal training rows in every column, except those to ``ignore``, such as a row number.
 
     ``cells`` are the hashes of all cells, by column.

@@ -34,8 +34,6 @@ class Entry:
     """A model of the leaderboard."""
 
     name: str
-    about: str
-    """Its class, with the parameters that were chosen."""
     validation: float
     """Multiclass AUC on training rows that were held out from it; NaN if there is none."""
     seconds: float
@@ -51,6 +49,8 @@ class Leaderboard:
     entries: tuple[Entry, ...]
     """The winner first, then by falling validation score."""
     winner: str
+    about: str
+    """The winner in words, with the members that it uses."""
     chosen_by: str
     """How the winner was chosen, in words."""
     cut: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ class Trainer:
             most_rows=500 if options.few_seconds else None,
         )
         source = "the latest fifth of the training rows"
-        if data.times is None:
+        if data.times is None or split is None:
             rows_or_groups = "training rows" if groups is None else "whole groups of training rows"
             source = f"{rows_or_groups}, scored by models that were not trained on them"
         board = _leaderboard(stack, used, winner, f"{len(held_out)} validation rows ({source})")
@@ -167,21 +167,15 @@ class Trainer:
 
 
 def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, chosen_by: str) -> Leaderboard:
-    def class_name(name: str) -> str:
-        model = stack.named_estimators_[name]
-        first = model.estimators[0] if hasattr(model, "estimators") else model
-        return type(first.steps[-1][1] if hasattr(first, "steps") else first).__name__
-
     members = [
-        Entry(full_name(name), class_name(name), stack.oof_scores_[name], stack.seconds_[name], stack.weights_[name])
+        Entry(full_name(name), stack.oof_scores_[name], stack.seconds_[name], stack.weights_[name])
         for name in stack.named_estimators_
         if full_name(name) != winner
     ]
-    members.append(Entry(FREQUENCIES, "the share of each class", 0.5, 0.0))
+    members.append(Entry(FREQUENCIES, 0.5, 0.0))
     seconds = sum(stack.seconds_.values()) if winner == STACK else stack.seconds_[used[0]]
     # A single model has one validation score, here and while it was trained.
     validation = stack.oof_scores_["combination" if winner == STACK else used[0]]
-    first = Entry(winner, f"MAUCStackingClassifier: {', '.join(map(full_name, used))}", validation, seconds)
     members.sort(key=lambda entry: -1.0 if math.isnan(entry.validation) else entry.validation, reverse=True)
     reasons: dict[str, list[str]] = {}
     for name, reason in stack.cut_.items():
@@ -190,7 +184,8 @@ def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, ch
         f"{names[0]} {reason}" if len(names) == 1 else f"{', '.join(names)} {reason.replace('was ', 'were ', 1)}"
         for reason, names in reasons.items()
     )
-    return Leaderboard((first, *members), winner, chosen_by, cut)
+    about = f"MAUCStackingClassifier: {', '.join(map(full_name, used))}"
+    return Leaderboard((Entry(winner, validation, seconds), *members), winner, about, chosen_by, cut)
 
 
 def _stripped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
