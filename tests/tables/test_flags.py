@@ -116,15 +116,6 @@ def test_rows_in_both_parts():
     assert one.text.startswith("1 test row duplicates a training row (50.0 %")
 
 
-def test_decimals_are_numbers_not_codes():
-    from decimal import Decimal
-
-    rng = np.random.default_rng(0)
-    values = [Decimal(f"{x:.6f}") for x in rng.normal(size=60)]
-    table = pd.DataFrame({"price": pd.Series(values, dtype=object)})
-    assert flag_columns(table, rng.choice(["a", "b"], 60), "y") == []
-
-
 def as_numbers(table):
     """Numbers as they are, other values as codes in their order."""
     columns = {

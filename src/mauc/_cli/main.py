@@ -62,11 +62,10 @@ def main() -> None:
     """Run the command and exit."""
     # Imports make a million objects that stay: collecting garbage among them takes a fifth of the time to start.
     gc.set_threshold(200_000)
-    is_closed = sys.stdout is None
-    _open_closed_streams()
-    if is_closed:
-        sys.stderr.write("mauc: standard output is closed: send it to a file, or to /dev/null\n")
-        sys.exit(1)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, as long as the process lives
+    if sys.stdout is None:
+        sys.exit("mauc: standard output is closed: send it to a file, or to /dev/null")
     for stream in (sys.stdout, sys.stderr):
         # Class names may hold characters that the terminal cannot show.
         if isinstance(stream, io.TextIOWrapper):
@@ -95,13 +94,6 @@ def _run() -> int:
         sys.stderr.write(visible(_error_text(error), lines=True))
         _discard_output()
     return int(code or 0)
-
-
-def _open_closed_streams() -> None:
-    """Open closed standard streams on the null device, so that printing does not fail."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, as long as the process lives
 
 
 def _error_text(error: Exception) -> str:

@@ -217,16 +217,13 @@ def _is_map(values: Any, labels: NDArray[Any]) -> bool:
 
 def _is_code(name: str, values: Any) -> bool:
     """Return whether these are nearly unique words, or whole numbers with the name of an ID, and no dates."""
-    from pandas.api.types import infer_dtype
-
     known = values.dropna()
     if len(known) < FEW_ROWS or known.nunique() < 0.9 * len(known):
         return False
     if values.dtype.kind in "iuf":
         return bool(np.array_equal(known, np.floor(known)) and _is_named_as_id(name))
     words = known.astype(str).str.strip()
-    is_decimal = infer_dtype(known) == "decimal"  # numbers, in Parquet
-    return not is_decimal and bool(words.str.contains(r"\s").mean() < 0.5) and not are_dates(words)
+    return bool(words.str.contains(r"\s").mean() < 0.5) and not are_dates(words)
 
 
 def _is_named_as_id(name: str) -> bool:
