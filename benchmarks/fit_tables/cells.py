@@ -113,7 +113,7 @@ def _evaluate(path: Path, labels: Any, keep: Path) -> dict[str, Any]:
     A time limit of a few seconds allows some of the test rows only.
     """
     with np.load(path, allow_pickle=False) as arrays:
-        rows, names, scores = arrays["rows"], arrays["classes"], arrays["scores"][0]
+        rows, names, scores = arrays["rows"], arrays["classes"], arrays["scores"]
     if not np.isin(rows, default_split(labels)[1]).all():
         return {"failed": "tested on other rows than the rivals"}
     classes, scores = np.sort(names), np.ascontiguousarray(scores[:, np.argsort(names)])

@@ -76,6 +76,9 @@ def test_a_frame_of_mixed_columns(planned, tmp_path):
     assert found.headline.balanced_accuracy > 1.5 * found.guess.balanced_accuracy
     assert fitted.report.judgement.headline.mauc.score == board["mauc"][0]
     assert {each.column for each in fitted.importance} == {"size", "soil", "seen", "note"}
+    for bad, words in ((np.inf, "has 90 infinite numbers"), ([[1]] * 90, "holds lists")):
+        with pytest.raises(mauc._tables.errors.Failure, match=f"column 'size' of the table {words}"):
+            fitted.predict_proba(new.assign(size=bad))
     path = fitted.save(tmp_path / "m.skops")
     assert (tmp_path / "m.scores.npz").exists()
     loaded = read_model(path)

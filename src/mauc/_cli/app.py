@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mauc._cli.output import Output, use_output
-from mauc._tables.errors import Failure, explain, in_plain_words
+from mauc._tables.errors import Failure, explain
 
 TABLE = "CSV, TSV, Excel or Parquet file; - is standard input."
 MaxSize = Annotated[
@@ -81,8 +81,8 @@ def _run(work: Callable[[], None], output: Output, *, debug: bool) -> None:
             finally:
                 # Print each warning once, as a note; skip warnings that are for programmers.
                 for_programmers = (DeprecationWarning, FutureWarning, ResourceWarning)
-                texts = [str(w.message) for w in caught if not issubclass(w.category, for_programmers)]
-                for text in dict.fromkeys(in_plain_words(text) for text in texts if text.strip()):
+                texts = [str(w.message).strip() for w in caught if not issubclass(w.category, for_programmers)]
+                for text in dict.fromkeys(text.partition("\n")[0] for text in texts if text):
                     output.note(text)
     except Exception as error:
         # Typer's own: usage errors, Exit, Abort.

@@ -98,7 +98,7 @@ def evaluate(
     with output.working(f"evaluating {parts.display}"):
         if saved:
             output.note(f"{parts.display} holds scores of {saved.about}; {saved.how}")
-            models = {parts.name: saved.repeats}
+            models = {parts.name: saved.scores}
             found = judge(saved.labels, models, labels=saved.classes, groups=saved.groups, level=level)
         elif in_parts:
             n_files = f"{len(parts.paths)} files, " if parts.several else ""

@@ -1,8 +1,7 @@
 """Turn a table into labelled rows with features, and split them into training rows and test rows."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +35,6 @@ class Data:
     groups: NDArray[Any] | None = None
     order: tuple[str, ...] | None = None
     """The classes from lowest to highest, if the target has an ordered data type."""
-
-    def without(self, names: Sequence[str]) -> "Data":
-        """Return the data without these columns."""
-        kinds = {name: kind for name, kind in self.kinds.items() if name not in names}
-        if not kinds:
-            raise Failure(f"--drop-suspects would drop every column of {self.path}: name some with --drop instead")
-        return replace(self, features=self.features[list(kinds)], kinds=kinds)
 
     def split(self, share: float, seed: int) -> Split:
         """Return training rows and test rows: the latest, whole groups, or random."""

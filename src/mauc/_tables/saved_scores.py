@@ -132,8 +132,8 @@ class SavedScores:
     """``(n,)`` their classes."""
     classes: NDArray[Any]
     """``(C,)`` the class of each column."""
-    repeats: list[Floats]
-    """``(n, C)`` scores, one array for each repeat of cross-validation."""
+    scores: Floats
+    """``(n, C)``"""
     columns: dict[str, str] = field(default_factory=dict)
     """Digest of each column of the table."""
     groups: NDArray[Any] | None = None
@@ -159,7 +159,7 @@ def write_saved_scores(model: Path, saved: SavedScores) -> Path:
         "rows": saved.rows,
         "labels": saved.labels.astype(str),
         "classes": saved.classes.astype(str),
-        "scores": np.stack(saved.repeats),
+        "scores": saved.scores,
         "column_names": np.array(list(saved.columns), dtype=str),
         "column_prints": np.array(list(saved.columns.values()), dtype=str),
     }
@@ -204,14 +204,14 @@ def _read(path: Path, max_size: float) -> tuple[SavedScores, str]:
             found["rows"],
             found["labels"],
             found["classes"],
-            list(found["scores"]),
+            found["scores"],
             dict(zip(map(str, found["column_names"]), map(str, found["column_prints"]), strict=True)),
             found.get("groups"),
         )
         n, c = len(saved.rows), len(saved.classes)
-        sound = saved.rows.dtype.kind == "i" and len(saved.labels) == n and found["scores"].shape[1:] == (n, c)
+        sound = saved.rows.dtype.kind == "i" and len(saved.labels) == n and saved.scores.shape == (n, c)
         sound = sound and (saved.groups is None or saved.groups.shape == (n,))
-        sound = sound and len(saved.repeats) > 0 and bool(np.isfinite(found["scores"]).all())
+        sound = sound and bool(np.isfinite(saved.scores).all())
     except TooLarge as error:
         raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None
     except (Refused, KeyError, ValueError, IndexError, TypeError):
@@ -242,7 +242,7 @@ def check_same_table(first: SavedScores, other: SavedScores, names: Sequence[Pat
 
 def common_rows(
     saved: Sequence[SavedScores], names: Sequence[Path]
-) -> tuple[NDArray[Any], list[list[Floats]], NDArray[Any] | None]:
+) -> tuple[NDArray[Any], list[Floats], NDArray[Any] | None]:
     """Return the classes of the shared test rows, the scores of each model, and groups if any model has them."""
     rows = saved[0].rows
     for each in saved[1:]:
@@ -255,7 +255,7 @@ def common_rows(
     if len(np.unique(labels[0])) < 2:
         raise Failure("the models were tested on different rows: fit with the same --seed and --holdout, or with --cv")
     groups = [each.groups[place] for each, place in zip(saved, places, strict=True) if each.groups is not None]
-    scores = [[repeat[place] for repeat in each.repeats] for each, place in zip(saved, places, strict=True)]
+    scores = [each.scores[place] for each, place in zip(saved, places, strict=True)]
     return labels[0], scores, groups[0] if groups else None
 
 
