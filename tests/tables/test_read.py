@@ -29,9 +29,10 @@ def test_text_tables(tmp_path, name, separator):
 
 def test_parquet(tmp_path):
     pytest.importorskip("pyarrow", reason="needs pyarrow")
-    FRAME.to_parquet(tmp_path / "t.parquet")
+    FRAME.set_index(pd.Index(["u", "u"], name="id")).to_parquet(tmp_path / "t.parquet")
     read = read_table(tmp_path / "t.parquet")
     assert read["b"].tolist() == ["x", "y"]
+    assert read.index.tolist() == [0, 1], "rows have numbers, whatever index pandas saved"
     (tmp_path / "bad.parquet").write_bytes(b"no parquet")
     with pytest.raises(Failure, match="cannot be read as Parquet"):
         read_table(tmp_path / "bad.parquet")

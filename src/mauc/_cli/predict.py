@@ -51,7 +51,6 @@ def predict(
     Writes the predicted class and one column of scores per class, and the target if the table has it, so that mauc
     evaluate can read the file. Text that a spreadsheet would run as a formula (=, +, -, @ first) is quoted.
     """
-    from mauc._tables.columns import text_columns
     from mauc._tables.model_file import is_model, read_model
     from mauc._tables.parts import check_fits
     from mauc._tables.read import first_names, read_table
@@ -71,8 +70,9 @@ def predict(
     how = Reading(tuple(missing or ()), encoding, sheet, separator, header)
     with output.working(f"scoring {shown}"):
         loaded = read_model(model, trust=trust, max_size=max_size)
-        names = [loaded.target, *keep]
-        rows = read_table(table, text_columns(loaded.kinds), max_size=max_size, names=names, how=how)
+        # A code such as 01 must not become the number 1.
+        text = [name for name, kind in loaded.kinds.items() if kind != "number"]
+        rows = read_table(table, text, max_size=max_size, names=[loaded.target, *keep], how=how)
         copied = _copied_columns(rows, loaded.target, keep, shown)
         results, unknown, n_trained = score_rows(rows, loaded, shown)
         for name in copied.keys() & results.keys():
@@ -81,7 +81,7 @@ def predict(
                 f"{'the target' if is_target else '--keep'} {name!r} of {shown} has the name of a column that mauc "
                 f"predict writes: rename it in the table{'' if is_target else ', or do not keep it'}"
             )
-        text, n_quoted = _as_csv({**copied, **results}, raw_cells)
+        content, n_quoted = _as_csv({**copied, **results}, raw_cells)
     extra = [name for name in unknown if name not in copied]
     if extra:
         output.note(f"extra columns are ignored: {first_names(extra, 5)}")
@@ -93,9 +93,9 @@ def predict(
             "mauc evaluate understands; to leave them unquoted use --raw-cells"
         )
     if to_stdout:
-        sys.stdout.write(text)
+        sys.stdout.write(content)
         return
-    write_whole(out, text)
+    write_whole(out, content)
     output.say(
         f"{loaded.about}: {len(rows)} rows scored for {len(loaded.classes)} classes",
         f"wrote {visible(out)}",

@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +49,6 @@ def read_kinds(table: Table) -> dict[str, str]:
 
     others = {name for name in other_columns(table) if infer_dtype(table[name]) != "boolean"}
     return {name: "other" if name in others else "number" for name in table.columns}
-
-
-def text_columns(kinds: Mapping[str, str]) -> list[str]:
-    """Return the columns to read as text: a code such as 01 must not become the number 1."""
-    return [name for name, kind in kinds.items() if kind != "number"]
 
 
 def are_dates(words: Any) -> bool:

@@ -65,7 +65,7 @@ def read_table(
             raise Usage(f"{option} is for {which} files, and {source.path} is none: leave it out")
     if kind in PARQUET:
         with parquet_errors(source.path):
-            table = pd.read_parquet(io.BytesIO(source.content))
+            table = pd.read_parquet(io.BytesIO(source.content)).reset_index(drop=True)
         if how.missing:
             written = table.map(str)
             table = table.mask(
