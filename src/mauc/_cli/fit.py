@@ -163,27 +163,16 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
         *advice(found),
         *(f"wrote {visible(file)}" for file in files.values()),
     )
-    guess, model = found.guess, found.headline
     output.result(
         {
             **as_json(found),
             "model": fitted.model.about,
             "tested_on": fitted.how,
-            "decisions": {
-                "decide": options.decide,
-                "accuracy": model.accuracy,
-                "balanced_accuracy": model.balanced_accuracy,
-                "largest": guess.label,
-                "accuracy_of_largest": guess.accuracy,
-                "balanced_accuracy_of_largest": guess.balanced_accuracy,
-            },
+            "decide": options.decide,
             "leaderboard": asdict(fitted.board),
             "cut": list(fitted.cut),
             "flags": [asdict(flag) for flag in fitted.flags],
-            "importance": {
-                "how": fitted.importance_note,
-                "columns": [each.to_json() for each in fitted.importance],
-            },
+            "importance": {"how": fitted.importance_note, "columns": [each.to_json() for each in fitted.importance]},
             "training_rows": fitted.training_rows,
             "files": files,
         }
