@@ -102,7 +102,7 @@ def _reason(done: Measured) -> str:
 def _details(method: str, said: dict[str, Any]) -> dict[str, Any]:
     """Return the part of the printed JSON that is stored."""
     if method == OURS:
-        decided = said["decisions"] if isinstance(said.get("decisions"), dict) else None
+        decided = {name: said["models"][0][name] for name in ("accuracy", "balanced_accuracy")}
         return {"model": said["model"], "cut": said.get("cut", []), "decided": decided}
     return {"model": said.get("chosen", method), "cut": [], "fit_seconds": said["fit_seconds"]}
 

@@ -77,12 +77,12 @@ def test_json_holds_the_comparison_and_the_decisions(run, trees):
     scores = pd.read_csv("scores.csv")
     _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
     right = scores["predicted"] == scores["species"]
-    decided = found["decisions"]
-    assert decided["accuracy"] == pytest.approx(right.iloc[test].mean())
-    assert decided["balanced_accuracy"] == pytest.approx(right.iloc[test].groupby(scores["species"]).mean().mean())
-    assert (decided["decide"], decided["largest"]) == ("balanced", "oak")
-    assert decided["balanced_accuracy_of_largest"] == 0.25
-    assert decided["accuracy_of_largest"] == pytest.approx((trees["species"].iloc[test] == "oak").mean())
+    chosen = found["models"][0]
+    assert chosen["accuracy"] == pytest.approx(right.iloc[test].mean())
+    assert chosen["balanced_accuracy"] == pytest.approx(right.iloc[test].groupby(scores["species"]).mean().mean())
+    assert (found["decide"], found["guess"]["label"]) == ("balanced", "oak")
+    assert found["guess"]["balanced_accuracy"] == 0.25
+    assert found["guess"]["accuracy"] == pytest.approx((trees["species"].iloc[test] == "oak").mean())
 
 
 def test_decisions_follow_what_they_are_chosen_for(run, fails, trees):

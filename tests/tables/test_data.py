@@ -52,6 +52,14 @@ def test_groups_stay_whole_and_classes_in_both_parts(seed):
     assert 0.1 < len(test) / len(LABELS) < 0.5
 
 
+def test_many_groups_are_split_in_linear_time():
+    """The time once grew with the square of the groups: these took a minute."""
+    groups = np.arange(40_000) // 2
+    train, test = by_group(np.array(["a", "b"])[groups % 2], groups, 0.25, 0)
+    assert len(test) == 10_000
+    assert set(groups[train]).isdisjoint(groups[test])
+
+
 def test_one_group_cannot_be_split():
     with pytest.raises(Failure, match="two classes must be in two groups or more"):
         by_group(LABELS, np.zeros(len(LABELS)), 0.25, 0)

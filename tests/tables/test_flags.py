@@ -1,6 +1,5 @@
 """Flags: each kind of leak and flattering split is found, and honest tables have none."""
 
-import math
 import os
 from pathlib import Path
 
@@ -13,11 +12,11 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 
-from mauc import mauc_score
+from mauc import mauc_interval, mauc_score
 from mauc._tables.data import stratified
-from mauc._tables.flags import column_mauc, flag_columns, flag_duplicates, flag_groups, flag_leaks
+from mauc._tables.flags import NO_SCORE, column_mauc, flag_columns, flag_duplicates, flag_groups, flag_leaks
 from mauc._tables.saved_scores import cell_hashes
-from mauc.metrics import mauc_importance
+from mauc.metrics import Interval, mauc_importance
 from mauc.model_selection import some_of_each
 
 
@@ -133,7 +132,7 @@ def forest(table, labels, train):
 
 def no_time(*_):
     """A scorer without time for a score."""
-    return math.nan
+    return NO_SCORE
 
 
 def flags_after(table, labels, target="y", *, scored=True):
@@ -146,7 +145,8 @@ def flags_after(table, labels, target="y", *, scored=True):
     def fit_and_score(part, train, test):
         inside = as_numbers(part)
         model = forest(inside, labels, train)
-        return mauc_score(labels[test], model.predict_proba(inside.iloc[test]), labels=model.classes_, absent="ignore")
+        scores = model.predict_proba(inside.iloc[test])
+        return mauc_interval(labels[test], scores, labels=model.classes_, absent="ignore")
 
     importance = mauc_importance(model, numbers.iloc[test], labels[test], n_repeats=1)
     scorer = fit_and_score if scored else no_time
@@ -253,7 +253,7 @@ def test_differences_within_chance_are_not_flagged():
     table, labels = congress()
     train, test = stratified(labels, 0.25, 0)
     for lower, n_flags in ((0.86, 0), (0.7, 1)):
-        scores = iter([0.9, lower])
+        scores = iter([Interval(score, score - 0.04, score + 0.04, 0.02) for score in (0.9, lower)])
         assert len(flag_groups(table, labels, train, test, lambda *_, scores=scores: next(scores))) == n_flags
 
 

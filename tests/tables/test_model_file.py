@@ -218,10 +218,10 @@ def test_parts_that_fit_does_not_write(forge, refused, classifier, words):
     assert told.replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+3", "UTC+01:00"])
-def test_zones_are_plain_names(zone):
-    dates = as_object(DATES, output_time_zone_=as_json(zone), format_=as_json("%d/%m/%Y"))
-    assert foreign_parts(dates) == []
+def test_zones_are_plain_names():
+    for zone in (None, "UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+3", "UTC+01:00"):
+        dates = as_object(DATES, output_time_zone_=as_json(zone), format_=as_json("%d/%m/%Y"))
+        assert foreign_parts(dates) == [], zone
 
 
 def test_a_node_that_stands_for_another(forge, refused):
@@ -521,6 +521,8 @@ def test_trees_predict_the_same_after_packing(of_trees):
         packed = getattr(pipeline[-1], name)
         assert len(packed["ends"]) == (12 if name == "_predictors" else 7)
     assert getattr(pipeline[-1], name) is trees
+    with pytest.raises(TypeError):
+        unpack_trees(parts)  # a forged file may hold trees that are not packed: they are not checked, so not loaded
     setattr(pipeline[-1], name, packed)
     unpack_trees(parts)
     np.testing.assert_array_equal(pipeline.predict_proba(X), before)
@@ -576,10 +578,7 @@ def test_columns_are_compared_with_those_that_prediction_takes():
         unpack_trees(forged_boosting(with_wide_nodes))
 
 
-@pytest.mark.parametrize(
-    ("n_trees", "y"),
-    [(-1, None), (0, None), (1, None), (2, None), (10**12, None), (3, lambda y: y > 0), (-1, lambda y: y > 0)],
-)
+@pytest.mark.parametrize(("n_trees", "y"), [(-1, None), (2, None), (10**12, None), (3, lambda y: y > 0)])
 def test_trees_per_round_fit_the_classes(n_trees, y):
     """With -1 a model would predict without its trees."""
     forged = forged_boosting(lambda model, packed: packed.update(per_round=n_trees), y)

@@ -1,7 +1,6 @@
 """``mauc fit``: a table → a model file and a report on test rows."""
 
 import shlex
-import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -112,7 +111,6 @@ def _check_files(files: dict[str, Path], tables: tuple[Path, ...]) -> None:
 def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -> Any:
     """Read the table, train and test."""
     from mauc._tables.fit import fit_data, read_data
-    from mauc._tables.model_file import load_skops
     from mauc._tables.text import display_path
     from mauc.ensemble.workers import Workers
 
@@ -124,8 +122,6 @@ def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -
     with Workers(options.n_workers, on_stop=stopped) as workers:
         with output.working(f"reading {display_path(table)}"):
             data = read_data(table, options, max_size, how)
-        # skops takes seconds to import; meanwhile the workers train.
-        threading.Thread(target=load_skops, daemon=True).start()
         with output.training(began + options.time_limit) as progress:
             return fit_data(data, options, began, workers, progress)
 
@@ -166,27 +162,16 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
         *advice(found),
         *(f"wrote {visible(file)}" for file in files.values()),
     )
-    guess, model = found.guess, found.headline
     output.result(
         {
             **as_json(found),
             "model": fitted.model.about,
             "tested_on": fitted.how,
-            "decisions": {
-                "decide": options.decide,
-                "accuracy": model.accuracy,
-                "balanced_accuracy": model.balanced_accuracy,
-                "largest": guess.label,
-                "accuracy_of_largest": guess.accuracy,
-                "balanced_accuracy_of_largest": guess.balanced_accuracy,
-            },
+            "decide": options.decide,
             "leaderboard": asdict(fitted.board),
             "cut": list(fitted.cut),
             "flags": [asdict(flag) for flag in fitted.flags],
-            "importance": {
-                "how": fitted.importance_note,
-                "columns": [each.to_json() for each in fitted.importance],
-            },
+            "importance": {"how": fitted.importance_note, "columns": [each.to_json() for each in fitted.importance]},
             "training_rows": fitted.training_rows,
             "files": files,
         }

@@ -193,25 +193,31 @@ def by_group(labels: Any, groups: Any, share: float, seed: int) -> Split:
     rng = np.random.default_rng(seed)
     _, codes = np.unique(labels, return_inverse=True)
     names, of_row = np.unique(groups, return_inverse=True)
-    table = np.zeros((len(names), codes.max() + 1), dtype=np.int64)
-    np.add.at(table, (of_row, codes), 1)
-    in_groups = (table > 0).sum(axis=0)
+    counts = np.zeros((len(names), codes.max() + 1), dtype=np.int64)
+    np.add.at(counts, (of_row, codes), 1)
+    sizes, in_groups = counts.sum(axis=1), (counts > 0).sum(axis=0)
+    in_training = counts.sum(axis=0)
     held = np.zeros(len(names), dtype=bool)
 
     def is_free(group: int) -> bool:
         """Return whether the other training groups have every class of this group."""
-        present = table[group] > 0
-        return not held[group] and bool(np.all(table[~held].sum(axis=0)[present] > table[group][present]))
+        present = counts[group] > 0
+        return not held[group] and bool(np.all(in_training[present] > counts[group][present]))
+
+    def hold_out(group: int) -> None:
+        held[group] = True
+        np.subtract(in_training, counts[group], out=in_training)
 
     for label in np.argsort(in_groups, kind="stable"):
-        if in_groups[label] > 1 and not table[held, label].any():
-            free = [g for g in rng.permutation(np.flatnonzero(table[:, label])) if is_free(int(g))]
+        if in_groups[label] > 1 and not counts[held, label].any():
+            free = [g for g in rng.permutation(np.flatnonzero(counts[:, label])) if is_free(g)]
             if free:
-                held[min(free, key=lambda g: table[g].sum())] = True
+                hold_out(min(free, key=lambda g: sizes[g]))
+    n_wanted = share * len(labels) - sizes[held].sum()
     for group in rng.permutation(len(names)):
-        rows = table.sum(axis=1)
-        if rows[held].sum() + rows[group] / 2 <= share * len(labels) and is_free(int(group)):
-            held[group] = True
+        if sizes[group] / 2 <= n_wanted and is_free(group):
+            hold_out(group)
+            n_wanted -= sizes[group]
     return _checked(labels, held[of_row], "in two groups or more; add groups, or leave --group out")
 
 

@@ -21,7 +21,7 @@ from mauc._tables.errors import Failure
 from mauc._tables.read import Table
 from mauc._tables.saved_scores import Hashes, row_hashes
 from mauc._typing import Ints
-from mauc.metrics import Importance, mauc_score
+from mauc.metrics import Importance, Interval, mauc_interval, mauc_score
 from mauc.model_selection import RareClassKFold, some_of_each
 
 FEW_ROWS = 10  # with fewer rows, any column may be unique by chance
@@ -31,8 +31,10 @@ IDENTIFIER = re.compile(
     # Words that name an ID anywhere, and words that do so only at the end: number_of_rooms is a measurement.
     rf"(^|[^a-z])(({OWNER})?ids?|idx|uuid|guid|unnamed)([^a-z]|$)|(^|[^a-z])(index|key|nr|no|number|row)[^a-z]*$"
 )
-FitAndScore = Callable[[Table, Ints, Ints], float]
-"""Fits a quick model on the training rows of a table; returns its MAUC on the test rows, NaN if there is no time."""
+FitAndScore = Callable[[Table, Ints, Ints], Interval]
+"""Fits a quick model on the training rows of a table; returns its MAUC on the test rows, or ``NO_SCORE``."""
+NO_SCORE = Interval(math.nan, math.nan, math.nan, math.nan)
+"""There is no time to fit a model, or no way to split the rows."""
 
 
 @dataclass(frozen=True)
@@ -264,8 +266,9 @@ def flag_leaks(
         alone = column_mauc(table[each.column].iloc[rows], labels[rows], seed)
         if not alone >= 0.9:
             continue
-        refitted = fit_and_score(table.drop(columns=each.column), train, test) if table.shape[1] > 1 else math.nan
-        without = score - each.drop if math.isnan(refitted) else refitted
+        rest = table.drop(columns=each.column)
+        refitted = fit_and_score(rest, train, test) if rest.shape[1] else NO_SCORE
+        without = score - each.drop if math.isnan(refitted.score) else refitted.score
         if without <= most_left:
             text = (
                 f"column {each.column!r} alone predicts {target!r} almost perfectly (MAUC {alone:.3f} alone, "
@@ -293,10 +296,13 @@ def flag_groups(
             found += [(alone, name)] if alone >= 0.6 else []
     flags = []
     for alone, name in sorted(found, reverse=True)[:2]:
-        random, grouped, margin = _random_and_grouped(table, labels, name, fit_and_score, seed)
-        if random - grouped < max(0.03, margin):  # NaN is not below: without scores, the codes are reason enough
+        random, grouped = _random_and_grouped(table, labels, name, fit_and_score, seed)
+        difference = random.score - grouped.score
+        # NaN is not below: without scores, the codes are reason enough.
+        if difference < max(0.03, 2.0 * math.hypot(random.stderr, grouped.stderr)):
             continue
-        both = f" (MAUC {random:.3f}, but {grouped:.3f} with whole groups held out)" if random > grouped else ""
+        scores = f" (MAUC {random.score:.3f}, but {grouped.score:.3f} with whole groups held out)"
+        both = "" if math.isnan(difference) else scores
         text = (
             f"column {name!r} holds codes that are in both training and test rows{both}: if new rows will have new "
             f"codes, use --group {name}"
@@ -307,28 +313,18 @@ def flag_groups(
 
 def _random_and_grouped(
     table: Table, labels: NDArray[Any], name: str, fit_and_score: FitAndScore, seed: int, share: float = 0.25
-) -> tuple[float, float, float]:
-    """Return the MAUC of a quick model with a random split, and with whole groups held out and without their column.
-
-    The third number is two standard errors of the difference. All are NaN if there is no time or no such split.
-    """
+) -> tuple[Interval, Interval]:
+    """Return the MAUC of a quick model with a random split, and with whole groups held out and without their column."""
     groups = np.asarray(table[name].astype(str))
     rows = _rows_of_some_groups(groups, CHECKED_ROWS, seed)
     try:
         train, test = (rows[part] for part in by_group(labels[rows], groups[rows], share, seed))
     except Failure:  # too few groups
-        return math.nan, math.nan, math.nan
+        return NO_SCORE, NO_SCORE
     random_train, random_test = (rows[part] for part in stratified(labels[rows], share, seed))
     random = fit_and_score(table, random_train, random_test)
-    grouped = fit_and_score(table.drop(columns=name), train, test) if table.shape[1] > 1 else 0.5
-    variance = _variance(random, labels[random_test]) + _variance(grouped, labels[test])
-    return random, grouped, 2.0 * math.sqrt(variance)
-
-
-def _variance(score: float, labels: NDArray[Any]) -> float:
-    """Return about the variance of a multiclass AUC θ of these test rows: ``θ(1 − θ)/3 · Σ_i (2/C)² / n_i``."""
-    counts = np.unique(labels, return_counts=True)[1]
-    return score * (1.0 - score) / 3.0 * float(np.sum((2.0 / len(counts)) ** 2 / counts))
+    rest = table.drop(columns=name)
+    return random, fit_and_score(rest, train, test) if rest.shape[1] else Interval(0.5, 0.5, 0.5, 0.0)
 
 
 def _rows_of_some_groups(keys: NDArray[Any], most: int, seed: int) -> Ints:
@@ -368,7 +364,7 @@ def _are_letters_with_digits(words: Any) -> bool:
 def quick_scorer(labels: NDArray[Any], deadline: float, seed: int = 0, *, most_classes: int = 100) -> FitAndScore:
     """Return a scorer that fits extra trees on up to 3,000 of the training rows.
 
-    It returns NaN if the time until the ``deadline``, in the seconds of :func:`time.monotonic`, is less than twice
+    There is no score if the time until the ``deadline``, in the seconds of :func:`time.monotonic`, is less than twice
     that of the longest call so far, or where there are too many classes.
     """
     from sklearn.ensemble import ExtraTreesClassifier
@@ -377,11 +373,11 @@ def quick_scorer(labels: NDArray[Any], deadline: float, seed: int = 0, *, most_c
 
     longest = 1.0
 
-    def fit_and_score(table: Table, train: Ints, test: Ints) -> float:
+    def fit_and_score(table: Table, train: Ints, test: Ints) -> Interval:
         nonlocal longest
         began = time.monotonic()
         if began + 2.0 * longest > deadline or len(np.unique(labels)) > most_classes:
-            return math.nan
+            return NO_SCORE
         fitted, scored = (part[some_of_each(labels[part], 3_000, seed)] for part in (train, test))
         columns = TableColumns()
         X = columns.fit_transform(table.iloc[fitted], labels[fitted])
@@ -389,6 +385,6 @@ def quick_scorer(labels: NDArray[Any], deadline: float, seed: int = 0, *, most_c
         scored = scored[np.isin(labels[scored], model.classes_)]
         scores = model.predict_proba(columns.transform(table.iloc[scored]))
         longest = max(longest, time.monotonic() - began)
-        return mauc_score(labels[scored], scores, labels=model.classes_, absent="ignore")
+        return mauc_interval(labels[scored], scores, labels=model.classes_, absent="ignore")
 
     return fit_and_score

