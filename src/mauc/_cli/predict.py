@@ -131,7 +131,7 @@ def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], lis
     if not np.isfinite(scores).all():
         raise Failure(f"the model gives no finite score for some rows of {table}: check its numbers for huge values")
     results: dict[str, Any] = {}
-    trained = np.zeros(len(rows), dtype=bool) if loaded.trained is None else were_trained_on(known, loaded.trained)
+    trained = were_trained_on(known, loaded.trained)
     if trained.any():
         results[TRAINED_ON] = np.where(trained, "yes", "no").astype(object)
     results["predicted"] = np.asarray(loaded.classes, dtype=object)[loaded.decided(scores)]

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +134,7 @@ class SavedScores:
     """``(C,)`` the class of each column."""
     scores: Floats
     """``(n, C)``"""
-    columns: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, str]
     """Digest of each column of the table."""
     groups: NDArray[Any] | None = None
     """``(n,)`` group of each row; None if rows are independent."""
@@ -153,18 +153,10 @@ def is_saved_scores(path: Path) -> bool:
 def write_saved_scores(model: Path, saved: SavedScores) -> Path:
     """Write the scores beside the model file, which must exist; return their path."""
     path = scores_path(model)
-    arrays: dict[str, Any] = {
-        "text": np.array([saved.about, saved.target, saved.how, _digest(model)]),
-        "n_rows": np.array([saved.n_rows]),
-        "rows": saved.rows,
-        "labels": saved.labels.astype(str),
-        "classes": saved.classes.astype(str),
-        "scores": saved.scores,
-        "column_names": np.array(list(saved.columns), dtype=str),
-        "column_prints": np.array(list(saved.columns.values()), dtype=str),
-    }
-    if saved.groups is not None:
-        arrays["groups"] = saved.groups.astype(str)
+    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in vars(saved).items() if value is not None}
+    arrays["columns"] = np.array(list(saved.columns.items()), dtype=str).reshape(-1, 2)
+    arrays["model"] = np.array(_digest(model))
+    arrays = {name: array.astype(str) if array.dtype == object else array for name, array in arrays.items()}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)  # without a date: equal runs write equal files
     write_whole(path, buffer.getvalue())
@@ -194,20 +186,11 @@ def read_saved_scores(path: Path, max_size: float = MAX_SIZE) -> SavedScores:
 def _read(path: Path, max_size: float) -> tuple[SavedScores, str]:
     """Return the scores, and the digest of the model file."""
     try:
-        found = read_arrays(path, max_size)
-        about, target, how, digest = map(str, found["text"])
-        saved = SavedScores(
-            about,
-            target,
-            how,
-            int(found["n_rows"][0]),
-            found["rows"],
-            found["labels"],
-            found["classes"],
-            found["scores"],
-            dict(zip(map(str, found["column_names"]), map(str, found["column_prints"]), strict=True)),
-            found.get("groups"),
-        )
+        found: dict[str, Any] = read_arrays(path, max_size)
+        digest = str(found.pop("model"))
+        found |= {name: str(found[name]) for name in ("about", "target", "how")}
+        found |= {"n_rows": int(found["n_rows"]), "columns": dict(found["columns"].tolist())}
+        saved = SavedScores(**found)
         n, c = len(saved.rows), len(saved.classes)
         sound = saved.rows.dtype.kind == "i" and len(saved.labels) == n and saved.scores.shape == (n, c)
         sound = sound and (saved.groups is None or saved.groups.shape == (n,))
