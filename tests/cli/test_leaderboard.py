@@ -140,7 +140,6 @@ def iris():
     data = load_iris(as_frame=True)
     table = data.data.set_axis(list("abcd"), axis=1).assign(kind=data.target_names[data.target])
     table.insert(0, "Id", np.arange(1, 151))
-    table.insert(3, "unit", "cm")
     table.to_csv("iris.csv", index=False)
     return table
 
@@ -151,13 +150,11 @@ def test_flags_are_printed_and_columns_are_used(run, trees, iris):
     page = Path("r.html").read_text()
     assert page.index("looks like a row number") < page.index("Every pair of classes"), "beside the score"
     assert re.search(r"note: column 'Id' looks like a row number \(MAUC 0\.9\d\d alone\)", told.stderr)
-    assert "note: column 'unit' has the same value in every row" in told.stderr
-    advice = "flagged columns are used; to leave them out add --drop Id --drop unit"
-    assert advice in told.stderr
-    assert list(read_model(Path("model.skops")).kinds) == ["Id", "a", "b", "unit", "c", "d"]
+    assert "flagged columns are used; to leave them out add --drop Id" in told.stderr
+    assert list(read_model(Path("model.skops")).kinds) == ["Id", "a", "b", "c", "d"]
     found = json.loads(run(*call, "--json").stdout)
-    assert [flag["kind"] for flag in found["flags"] if flag["column"]] == ["counter", "constant"]
-    assert "flagged" not in run(*call, "--drop", "Id", "--drop", "unit").stderr
+    assert [flag["kind"] for flag in found["flags"] if flag["column"]] == ["counter"]
+    assert "flagged" not in run(*call, "--drop", "Id").stderr
     assert list(read_model(Path("model.skops")).kinds) == list("abcd")
 
 

@@ -131,7 +131,7 @@ def _print_notes(fitted: Any) -> None:
     output, found = current(), fitted.evaluation
     for text in fitted.flag_texts():
         output.note(text)
-    flagged = [flag.column for flag in fitted.flags if flag.kind in ("counter", "target", "constant", "code")]
+    flagged = [flag.column for flag in fitted.flags if flag.kind in ("counter", "target", "code")]
     if flagged:
         options = " ".join(f"--drop {shlex.quote(name)}" for name in flagged[:8])
         output.note(f"flagged columns are used; to leave them out add {options}")

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc import model_selection
 from mauc._tables.columns import check_finite, check_single, date_order, days_first_to_iso, read_kinds, with_iso_dates
 from mauc._tables.errors import Failure
 from mauc._tables.options import Options
@@ -219,18 +218,6 @@ def by_group(labels: Any, groups: Any, share: float, seed: int) -> Split:
             hold_out(group)
             n_wanted -= sizes[group]
     return _checked(labels, held[of_row], "in two groups or more; add groups, or leave --group out")
-
-
-def group_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split]:
-    """Return the folds of :func:`mauc.model_selection.group_folds` whose test rows have two classes or more.
-
-    >>> import numpy as np
-    >>> labels, groups = np.array(list("aabbaabb")), np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    >>> sorted((train.tolist(), test.tolist()) for train, test in group_folds(labels, groups, 5, seed=0))
-    [([0, 1, 2, 3], [4, 5, 6, 7]), ([4, 5, 6, 7], [0, 1, 2, 3])]
-    """
-    folds = model_selection.group_folds(labels, groups, n_folds, seed)
-    return [(train, test) for train, test in folds if len(np.unique(labels[test])) > 1]
 
 
 def _checked(labels: Any, held: Any, advice: str) -> Split:

@@ -42,7 +42,7 @@ class Flag:
     """A column, or rows, that a reader should think about before believing the score."""
 
     kind: str
-    """counter, target, constant or code (before training); leak or group (after); rows for duplicates."""
+    """counter, target or code (before training); leak or group (after); rows for duplicates."""
     column: str | None
     mauc: float
     """Out-of-fold multiclass AUC of this column alone; NaN for flags that do not use it."""
@@ -63,18 +63,17 @@ def flag_columns(
 
     Raise ``TimeoutError`` at the ``deadline``, in the seconds of :func:`time.monotonic`.
 
-    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly alone (a MAUC of
+    A column is flagged if it counts the rows, predicts the target almost perfectly alone (a MAUC of
     ``nearly_perfect``), or is different in nearly every row, as an ID is. With more than ``many_columns``, the MAUC of
     a column whose :func:`column_recall` is low is not computed.
 
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> table = pd.DataFrame({"Id": np.arange(60), "unit": "cm", "code": np.repeat([7, 8, 9], 20)})
+    >>> table = pd.DataFrame({"Id": np.arange(60), "code": np.repeat([7, 8, 9], 20)})
     >>> for flag in flag_columns(table, np.repeat(["oak", "elm", "yew"], 20), "species"):
     ...     print(flag.column, flag.kind, round(flag.mauc, 2))
     Id counter 1.0
-    unit constant nan
     code target 1.0
     """
     rows = some_of_each(labels, int(np.clip(200_000 // max(1, table.shape[1]), 1_000, 5_000)), seed)
@@ -86,7 +85,6 @@ def flag_columns(
             raise TimeoutError
         values = table[name]
         if values.nunique(dropna=False) < 2:
-            found.append(Flag("constant", name, math.nan, f"column {name!r} has the same value in every row"))
             continue
         counts, is_map, is_code = _counts_rows(values), _is_map(values, labels), _is_code(name, values)
         flagged = counts or is_map or is_code

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc._tables.data import Data, Split, by_time, group_folds, stratified
+from mauc._tables.data import Data, Split, by_time, stratified
 from mauc._tables.decide import Decision, decisions_of, learn_decision
 from mauc._tables.errors import Failure
 from mauc._tables.options import Options
@@ -22,7 +22,7 @@ from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
 from mauc.ensemble.combination import Combination
 from mauc.ensemble.workers import Workers
-from mauc.model_selection import RareClassKFold, of_some_classes, some_of_each
+from mauc.model_selection import RareClassKFold, group_folds, of_some_classes, some_of_each
 from mauc.report import Judgement, judge
 
 FREQUENCIES = "class frequencies"
@@ -253,8 +253,9 @@ def cv_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split]:
     if groups is None:
         return list(RareClassKFold(n_folds, random_state=seed).split(labels, labels))
     folds = group_folds(labels, groups, n_folds, seed)
-    if not folds:
-        raise Failure("--cv needs two groups or more, and two classes in a group: add groups, or leave --group out")
+    tested = {label for _, test in folds for label in labels[test]}
+    if len(tested) < 2:
+        raise Failure("--cv needs two classes that are in two groups or more: add groups, or leave --group out")
     return folds
 
 
