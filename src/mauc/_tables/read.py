@@ -1,4 +1,4 @@
-"""Read CSV, TSV, Excel and Parquet files, their columns, and the classes in a column."""
+"""Read CSV, TSV, Excel, ARFF and Parquet files, their columns, and the classes in a column."""
 
 import difflib
 import io
@@ -12,14 +12,25 @@ from typing import Any
 import numpy as np
 
 from mauc._archive import MAX_SIZE
+from mauc._tables.arff import arff_as_csv
 from mauc._tables.errors import Failure, Usage
 from mauc._tables.excel import excel_as_csv
 from mauc._tables.model_file import is_model
-from mauc._tables.text import STDIN, Reading, check_names, kind_of, read_source, read_text
+from mauc._tables.text import (
+    STDIN,
+    Reading,
+    check_encoding,
+    check_names,
+    detect_encoding,
+    kind_of,
+    read_source,
+    read_text,
+)
 
 Table = Any  # pandas is imported only when needed: it takes a second
-READABLE = ".csv, .tsv, .xlsx or .parquet"
+READABLE = ".csv, .tsv, .xlsx, .arff or .parquet"
 TEXT = ("csv", "tsv", "tab", "txt")
+ARFF = ("arff",)
 EXCEL = ("xlsx", "xlsm")
 PARQUET = ("parquet", "pq")
 NAMES_OF_MISSING = frozenset({"NA", "N/A", "n/a", "NaN", "nan", "None", "none", "NULL", "Null", "null", "<NA>"})
@@ -49,7 +60,7 @@ def read_table(
     if path != STDIN and not path.exists():
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise Failure(f"File not found: {path}{did_you_mean(path.name, others)}")
-    if path.is_file() and kind_of(path) not in (*TEXT, *EXCEL, *PARQUET):
+    if path.is_file() and kind_of(path) not in (*TEXT, *EXCEL, *ARFF, *PARQUET):
         if is_model(path):
             raise Failure(f"{path} is a model file, not a table: to score a table use mauc predict {path.name} TABLE")
         raise Failure(f"{path} must end in {READABLE}: rename it, or save it as one of these")
@@ -58,7 +69,7 @@ def read_table(
     for option, value, kinds, which in (
         ("--sheet", how.sheet, EXCEL, "Excel"),
         ("--separator", how.separator, TEXT, "text"),
-        ("--encoding", how.encoding, TEXT, "text"),
+        ("--encoding", how.encoding, TEXT + ARFF, "text"),
         ("--header/--no-header", how.header, TEXT + EXCEL, "text and Excel"),
     ):
         if value is not None and kind not in kinds:
@@ -74,6 +85,9 @@ def read_table(
     else:
         if kind in EXCEL:
             source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
+        elif kind in ARFF:
+            encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
+            source, how = arff_as_csv(source, encoding), replace(how, encoding="utf-8", separator=",", header=True)
         table = read_text(source, text, {*codes, *names}, names, how)
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise Failure(f"{source.path} has no rows: check that it is the right file")

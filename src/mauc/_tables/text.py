@@ -163,7 +163,7 @@ def read_text(
         return pd.read_csv(io.BytesIO(source.content), sep=separator, encoding=encoding, **(named | options))
 
     try:
-        encoding = _detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
+        encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
         sample = source.content[:BLOCK].decode(encoding, errors="replace")
         sample = sample if len(source.content) < BLOCK else sample[: sample.rfind("\n") + 1] or sample
         separator = check_separator(how.separator) or _best_separator(sample)
@@ -195,7 +195,7 @@ def read_text(
     return table
 
 
-def _detect_encoding(source: Source) -> str:
+def detect_encoding(source: Source) -> str:
     """Return what a byte order mark shows, else UTF-8 if all bytes fit it, else Windows-1252, or Latin-1."""
     for mark, encoding in BYTE_ORDER_MARKS.items():
         if source.content.startswith(mark):
