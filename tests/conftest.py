@@ -49,9 +49,9 @@ def real_data():
     return Path(DATA_HOME)
 
 
-@pytest.fixture
-def small_stack(monkeypatch):
-    """``mauc fit`` with a stack of two quick models, trained in this process."""
+@pytest.fixture(scope="session")
+def use_small_stack():
+    """Return a function by which ``mauc fit`` trains a stack of two quick models in this process."""
     pytest.importorskip("typer", reason="needs the extra mauc[cli]")
     pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
@@ -59,7 +59,16 @@ def small_stack(monkeypatch):
         models = default_estimators(seed, 3)[:2]
         return StackPlan(tuple(Member(name, model, size.rows) for name, model in models), 3)
 
-    import mauc._tables.fit  # noqa: F401  # a module first imported with the replacement would keep it
+    def use(patch):
+        import mauc._tables.fit  # noqa: F401  # a module first imported with the replacement would keep it
 
-    monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: InProcess(None))
+        patch.setattr("mauc.ensemble.classifier.plan_members", planned)
+        patch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: InProcess(None))
+
+    return use
+
+
+@pytest.fixture
+def small_stack(monkeypatch, use_small_stack):
+    """``mauc fit`` with the small stack."""
+    use_small_stack(monkeypatch)

@@ -34,24 +34,13 @@ class Command:
     arguments: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    """All that is there afterwards; a folder stands for the files in it."""
+    """All that is there afterwards."""
 
 
 COMMANDS = {
     "fit": Command(
-        (
-            "fit",
-            "table.csv",
-            "--target",
-            "species",
-            "--alpha",
-            "4",
-            "--l2",
-            "0.01",
-            "--no-importance",
-            "--report",
-            "fit.html",
-        ),
+        # A limit below 10 seconds trains one small forest, which is the same each time.
+        ("fit", "table.csv", "--target", "species", "--time-limit", "9", "--no-importance", "--report", "fit.html"),
         ("table.csv",),
         ("model.skops", "model.scores.npz", "fit.html"),
     ),
@@ -124,8 +113,7 @@ def kill_once(command: Command, folder: Path, never_killed: Path, moment: float,
     for name in command.inputs:
         shutil.copy(never_killed / name, folder / name)
     for name in command.outputs:
-        if not (never_killed / name).is_dir():
-            (folder / name).write_bytes(OLD)
+        (folder / name).write_bytes(OLD)
     before = {name: (folder / name).read_bytes() for name in command.inputs}
     killed = start_and_kill(command, folder, (lambda: temporaries(folder)) if aimed else None, moment)
     left = len(temporaries(folder))
@@ -170,25 +158,20 @@ def temporaries(folder: Path) -> list[Path]:
 
 def check_outputs(command: Command, folder: Path, never_killed: Path, *, complete: bool) -> int:
     """Every file is the old or the complete new one, and after a run to the end all are new; returns how many are."""
-    expected = [
-        path.relative_to(never_killed)
-        for name in command.outputs
-        for path in ((never_killed / name).rglob("*") if (never_killed / name).is_dir() else [never_killed / name])
-        if path.is_file()
-    ]
+    expected = set(map(Path, command.outputs))
     there = {p.relative_to(folder) for p in folder.rglob("*") if p.is_file()} - {
         *map(Path, command.inputs),
         *(p.relative_to(folder) for p in temporaries(folder)),
     }
-    odd = there - set(expected)
+    odd = there - expected
     if odd:
         raise Fault(f"{min(odd)} should not be there")
     new = {name for name in there if not is_old(folder / name)}
     for name in new:
         if not same(folder / name, never_killed / name):
             raise Fault(f"{name} is half-written")
-    if complete and new != set(expected):
-        raise Fault(f"{min(set(expected) - new)} was lost")
+    if complete and new != expected:
+        raise Fault(f"{min(expected - new)} was lost")
     return len(new)
 
 
@@ -201,10 +184,7 @@ def same(path: Path, other: Path) -> bool:
     """Commands are deterministic: files are equal, but for a model's time of writing and its digest in the scores."""
     if path.suffix == ".npz":
         with np.load(path) as a, np.load(other) as b:
-            return a.files == b.files and all(
-                np.array_equal(a[name][:-1] if name == "text" else a[name], b[name][:-1] if name == "text" else b[name])
-                for name in a.files
-            )
+            return a.files == b.files and all(np.array_equal(a[name], b[name]) for name in a.files if name != "model")
     if path.suffix != ".skops":
         return path.read_bytes() == other.read_bytes()
     from mauc._tables.errors import Failure

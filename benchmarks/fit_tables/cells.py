@@ -102,7 +102,7 @@ def _reason(done: Measured) -> str:
 def _details(method: str, said: dict[str, Any]) -> dict[str, Any]:
     """Return the part of the printed JSON that is stored."""
     if method == OURS:
-        decided = said["decisions"] if isinstance(said.get("decisions"), dict) else None
+        decided = {name: said["models"][0][name] for name in ("accuracy", "balanced_accuracy")}
         return {"model": said["model"], "cut": said.get("cut", []), "decided": decided}
     return {"model": said.get("chosen", method), "cut": [], "fit_seconds": said["fit_seconds"]}
 
@@ -113,7 +113,7 @@ def _evaluate(path: Path, labels: Any, keep: Path) -> dict[str, Any]:
     A time limit of a few seconds allows some of the test rows only.
     """
     with np.load(path, allow_pickle=False) as arrays:
-        rows, names, scores = arrays["rows"], arrays["classes"], arrays["scores"][0]
+        rows, names, scores = arrays["rows"], arrays["classes"], arrays["scores"]
     if not np.isin(rows, default_split(labels)[1]).all():
         return {"failed": "tested on other rows than the rivals"}
     classes, scores = np.sort(names), np.ascontiguousarray(scores[:, np.argsort(names)])

@@ -88,7 +88,7 @@ def main(place: Path) -> None:
     began = time.perf_counter()
     classes, scores = RIVALS[task["rival"]](features.iloc[train], labels[train], features.iloc[test], task)
     seconds = time.perf_counter() - began
-    np.savez(task["out"], rows=test, labels=labels[test], classes=classes, scores=scores[None])
+    np.savez(task["out"], rows=test, labels=labels[test], classes=classes, scores=scores)
     print(json.dumps({"fit_seconds": seconds, **task.get("details", {})}))
 
 

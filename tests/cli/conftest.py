@@ -22,7 +22,6 @@ def make_trees(n=160, seed=0):
         {
             "height": rng.normal(code, 0.8),
             "soil": np.where(rng.random(n) < 0.3, "clay", np.where(code % 2, "sand", "loam")),
-            # 16 days: a column of 20 or more is checked for leaks over time, by two more models in every fit.
             "seen": pd.date_range("2021-01-01", periods=16, freq="13D").repeat(-(-n // 16))[:n].astype(str),
             "plot": rng.integers(0, 16, n),
             "species": np.array(["oak", "elm", "yew", "ash"])[code],
@@ -41,7 +40,8 @@ def trees(tmp_path):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path, monkeypatch, small_stack):
+    """The command, in which ``mauc fit`` trains the small stack."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments, stdin=None):
@@ -51,12 +51,13 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def fitted(tmp_path_factory):
+def fitted(tmp_path_factory, use_small_stack):
     """The bytes of a model file of ``trees.csv``."""
     folder = tmp_path_factory.mktemp("fitted")
     make_trees().to_csv(folder / "trees.csv", index=False)
-    call = "fit trees.csv --target species --alpha 4 --l2 0.01 --no-importance --no-report --quiet"
-    with contextlib.chdir(folder):
+    call = "fit trees.csv --target species --no-importance --no-report --quiet"
+    with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
+        use_small_stack(patch)
         result = CliRunner().invoke(app, call.split())
     assert (result.exit_code, result.output) == (0, "")
     return (folder / "model.skops").read_bytes()

@@ -6,10 +6,11 @@ import pytest
 
 pytest.importorskip("typer", reason="needs the extra mauc[cli]")
 
+from typer import Typer
 from typer.testing import CliRunner
 
 from mauc._cli import app
-from mauc._cli.app import App
+from mauc._cli.app import with_common_options
 from mauc._tables.errors import Failure, Usage, explain
 
 
@@ -36,9 +37,10 @@ def test_explanations(error, words):
 
 @pytest.mark.parametrize(("error", "code"), [(Failure("no"), 1), (Usage("no"), 2), (RuntimeError("no"), 1)])
 def test_exit_codes_and_debug(error, code):
-    app = App()
+    app = Typer()
 
     @app.command()
+    @with_common_options
     def work(n: int = 1) -> None:
         raise error
 
@@ -52,9 +54,10 @@ def test_exit_codes_and_debug(error, code):
 def test_warnings_become_notes():
     import warnings
 
-    app = App()
+    app = Typer()
 
     @app.command()
+    @with_common_options
     def work() -> None:
         for _ in range(2):
             warnings.warn("mind the gap", UserWarning, stacklevel=1)

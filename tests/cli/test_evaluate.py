@@ -128,6 +128,10 @@ def test_rows_without_a_class_are_left_out_everywhere(run, fails, scores):
     kept = table.index % 5 > 0
     expected = compare_mauc(table["truth"][kept], other[CLASSES][kept], table[CLASSES][kept])
     assert found["tests"][0]["difference"] == pytest.approx(expected.difference)
+    table["truth"] = table["truth"].where(kept)
+    table.assign(elm=table["elm"].where(table.index != 6)).to_csv("a.csv", index=False)
+    words = fails(*evaluate, "--drop-unlabelled")
+    assert "column 'elm' of a.csv has a score that is missing (row 7)" in words, "as in the file"
 
 
 def test_a_class_with_one_row_leaves_the_interval(run, scores):
@@ -162,7 +166,7 @@ def test_failures(fails, scores):
     words = fails("evaluate", "named.csv", "--target", "truth")
     assert "has no column 'oak' with the scores of class 'oak'; the nearest column is 'Oak'" in words
     table.assign(elm=np.where(table.index == 4, np.nan, 0.0)).to_csv("nan.csv", index=False)
-    assert "has a score that is missing (row 5, 1 in all)" in fails("evaluate", "nan.csv", "--target", "truth")
+    assert "has a score that is missing (row 5)" in fails("evaluate", "nan.csv", "--target", "truth")
     table.assign(elm=np.inf).to_csv("inf.csv", index=False)
     assert "has a score that is infinite" in fails("evaluate", "inf.csv", "--target", "truth")
     table.assign(elm="x").to_csv("text.csv", index=False)
@@ -196,8 +200,9 @@ def test_groups_of_rows(run, scores, little_memory):
     unknown = run("evaluate", "with.csv", "--target", "truth", "--group", "patients")
     assert unknown.exit_code == 2
     assert "--group 'patients' is not a column of with.csv; did you mean 'patient'?" in " ".join(unknown.stderr.split())
+    table.to_parquet("with.parquet")
     little_memory()
-    streamed = run("evaluate", "with.csv", "--target", "truth", "--group", "patient")
+    streamed = run("evaluate", "with.parquet", "--target", "truth", "--group", "patient")
     assert streamed.exit_code == 2
     assert "--drop-unlabelled, --group and --by have no effect" in " ".join(streamed.stderr.split())
 

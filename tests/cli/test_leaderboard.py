@@ -29,7 +29,7 @@ QUICK = (*FIT, "--no-importance")
 MEMBERS = ["extra trees", "logistic regression"]
 
 
-def test_the_members_of_the_stack_are_the_leaderboard(run, trees, small_stack):
+def test_the_members_of_the_stack_are_the_leaderboard(run, trees):
     result = run("fit", "trees.csv", "--target", "species", "--no-importance")
     assert result.exit_code == 0, result.output
     lines = re.findall(r"^(.+): validation MAUC (\d\.\d{4}), \d+\.\d s$", result.stderr, re.MULTILINE)
@@ -52,14 +52,14 @@ def test_the_members_of_the_stack_are_the_leaderboard(run, trees, small_stack):
     model, saved = read_model(Path("model.skops")), read_saved_scores(Path("model.skops"))
     np.testing.assert_array_equal(saved.rows, test)
     scores = model.scores(trees.drop(columns="species").iloc[test])
-    np.testing.assert_allclose(saved.repeats[0], scores)
+    np.testing.assert_allclose(saved.scores, scores)
     np.testing.assert_allclose(scores.sum(axis=1), 1.0, err_msg="they are probabilities")
     assert f"{mauc_score(trees['species'].iloc[test], scores):.4f}" in result.stdout
     assert run("predict", "model.skops", "trees.csv").exit_code == 0
 
 
-def test_json_holds_the_comparison_and_the_decisions(run, trees, small_stack):
-    result = run(*FIT, "--json", "--importance-pair", "oak", "elm", "--time-limit", 600)
+def test_json_holds_the_comparison_and_the_decisions(run, trees):
+    result = run(*FIT, "--json", "--time-limit", 600)
     assert (result.exit_code, result.stderr) == (0, ""), result.output
     found = json.loads(result.stdout)
     board = found["leaderboard"]
@@ -68,9 +68,8 @@ def test_json_holds_the_comparison_and_the_decisions(run, trees, small_stack):
     assert found["cut"] == board["cut"] == []
     assert found["flags"] == []
     columns = found["importance"]["columns"]
-    assert [each["pair"] for each in columns] == [None] * 4 + [["oak", "elm"]] * 4
     assert {each["column"] for each in columns} == {"height", "soil", "seen", "plot"}
-    assert columns[0]["drop"] == max(each["drop"] for each in columns[:4])
+    assert columns[0]["drop"] == max(each["drop"] for each in columns)
     assert columns[0]["drop"] > 2 * columns[0]["stderr"] > 0
     assert found["importance"]["how"] == "each column shuffled 5 times among 40 test rows"
 
@@ -78,15 +77,15 @@ def test_json_holds_the_comparison_and_the_decisions(run, trees, small_stack):
     scores = pd.read_csv("scores.csv")
     _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
     right = scores["predicted"] == scores["species"]
-    decided = found["decisions"]
-    assert decided["accuracy"] == pytest.approx(right.iloc[test].mean())
-    assert decided["balanced_accuracy"] == pytest.approx(right.iloc[test].groupby(scores["species"]).mean().mean())
-    assert (decided["decide"], decided["largest"]) == ("balanced", "oak")
-    assert decided["balanced_accuracy_of_largest"] == 0.25
-    assert decided["accuracy_of_largest"] == pytest.approx((trees["species"].iloc[test] == "oak").mean())
+    chosen = found["models"][0]
+    assert chosen["accuracy"] == pytest.approx(right.iloc[test].mean())
+    assert chosen["balanced_accuracy"] == pytest.approx(right.iloc[test].groupby(scores["species"]).mean().mean())
+    assert (found["decide"], found["guess"]["label"]) == ("balanced", "oak")
+    assert found["guess"]["balanced_accuracy"] == 0.25
+    assert found["guess"]["accuracy"] == pytest.approx((trees["species"].iloc[test] == "oak").mean())
 
 
-def test_decisions_follow_what_they_are_chosen_for(run, fails, trees, small_stack):
+def test_decisions_follow_what_they_are_chosen_for(run, fails, trees):
     costs = pd.DataFrame(1.0 - np.eye(4), index=["yew", "oak", "elm", "ash"], columns=["yew", "oak", "elm", "ash"])
     costs.loc[:, "ash"] = [0.01, 0.01, 0.01, 0.0]
     costs.to_csv("costs.csv")
@@ -106,7 +105,7 @@ def test_decisions_follow_what_they_are_chosen_for(run, fails, trees, small_stac
     assert "costs.csv must hold a number in every cell" in fails(*QUICK, "--decide", "costs.csv")
 
 
-def test_the_test_rows_play_no_part_in_the_choice(run, trees, small_stack, monkeypatch):
+def test_the_test_rows_play_no_part_in_the_choice(run, trees, monkeypatch):
     """Whatever the classes of the test rows are, the same models are trained and the same one is chosen."""
     _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
     train = np.setdiff1d(np.arange(160), test)
@@ -124,7 +123,7 @@ def test_the_test_rows_play_no_part_in_the_choice(run, trees, small_stack, monke
     assert told[0]["models"][0]["mauc"] != told[1]["models"][0]["mauc"]
 
 
-def test_groups_and_times_choose_by_their_own_kind(run, trees, small_stack):
+def test_groups_and_times_choose_by_their_own_kind(run, trees):
     result = run(*QUICK, "--group", "plot", "--json")
     assert result.exit_code == 0, result.output
     assert "(whole groups of training rows, scored by" in json.loads(result.stdout)["leaderboard"]["chosen_by"]
@@ -141,62 +140,45 @@ def iris():
     data = load_iris(as_frame=True)
     table = data.data.set_axis(list("abcd"), axis=1).assign(kind=data.target_names[data.target])
     table.insert(0, "Id", np.arange(1, 151))
-    table.insert(3, "unit", "cm")
     table.to_csv("iris.csv", index=False)
     return table
 
 
-def test_flags_are_printed_and_columns_are_dropped_only_on_demand(run, trees, iris, small_stack):
+def test_flags_are_printed_and_columns_are_used(run, trees, iris):
     call = ("fit", "iris.csv", "--target", "kind", "--no-importance", "--report", "r.html")
     told = run(*call)
     page = Path("r.html").read_text()
     assert page.index("looks like a row number") < page.index("Every pair of classes"), "beside the score"
     assert re.search(r"note: column 'Id' looks like a row number \(MAUC 0\.9\d\d alone\)", told.stderr)
-    assert "note: column 'unit' has the same value in every row" in told.stderr
-    assert "the 2 flagged columns are used: leave out flagged columns with --drop-suspects" in told.stderr
-    assert "Id" in read_model(Path("model.skops")).kinds
-    dropped = run(*call, "--drop-suspects", "--json")
-    found = json.loads(dropped.stdout)
-    assert found["dropped"] == ["Id", "unit"]
-    assert "the same value in every row" in (page := Path("r.html").read_text())
-    assert page.count("(left out)") == 2
-    assert [d["kind"] for d in found["flags"] if d["column"]] == ["counter", "constant"]
+    assert "flagged columns are used; to leave them out add --drop Id" in told.stderr
+    assert list(read_model(Path("model.skops")).kinds) == ["Id", "a", "b", "c", "d"]
+    found = json.loads(run(*call, "--json").stdout)
+    assert [flag["kind"] for flag in found["flags"] if flag["column"]] == ["counter"]
+    assert "flagged" not in run(*call, "--drop", "Id").stderr
     assert list(read_model(Path("model.skops")).kinds) == list("abcd")
 
 
-def test_suspects_that_are_all_there_is(fails, iris):
-    iris[["Id", "unit", "kind"]].to_csv("iris.csv", index=False)
-    words = fails("fit", "iris.csv", "--target", "kind", "--drop-suspects")
-    assert "--drop-suspects would drop every column of iris.csv: name some with --drop" in words
-
-
-def test_duplicates_are_noted(run, trees, small_stack):
+def test_duplicates_are_noted(run, trees):
     pd.concat([trees, trees]).to_csv("trees.csv", index=False)
     result = run(*QUICK)
     assert re.search(r"note: \d+ test rows duplicate training rows", result.stderr)
 
 
-@pytest.mark.parametrize("options", [("--alpha", 4, "--l2", 0.01), ()])
-def test_cross_validation_scores_every_row(run, trees, small_stack, options):
-    result = run(*QUICK, "--cv", 2, "--repeats", 2, "--json", *options)
+def test_cross_validation_scores_every_row(run, trees):
+    result = run(*QUICK, "--cv", 2, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert found["tested_on"] == "2-fold cross-validation, repeated 2 times"
+    assert found["tested_on"] == "2-fold cross-validation"
     assert found["rows"] == len(trees)
     saved = read_saved_scores(Path("model.skops"))
-    assert [len(scores) for scores in saved.repeats] == [160, 160]
-    expected = np.mean([mauc_score(saved.labels, scores, labels=saved.classes) for scores in saved.repeats])
+    expected = mauc_score(saved.labels, saved.scores, labels=saved.classes)
     assert found["models"][0]["mauc"]["score"] == pytest.approx(expected)
-    names = [model["name"] for model in found["models"]]
-    if options:
-        assert names == ["MAUCClassifier"]
-        whole = read_model(Path("model.skops")).scores(trees.drop(columns="species"))
-        assert not np.allclose(whole, saved.repeats[0], atol=1e-3), "their models did not see the row"
-    else:
-        assert set(names) >= {*MEMBERS[1:], "class frequencies"}
+    assert {model["name"] for model in found["models"]} >= {*MEMBERS[1:], "class frequencies"}
+    whole = read_model(Path("model.skops")).scores(trees.drop(columns="species"))
+    assert not np.allclose(whole, saved.scores, atol=1e-3), "their models did not see the row"
 
 
-def test_cross_validation_in_groups_and_in_words(run, trees, small_stack):
+def test_cross_validation_in_groups_and_in_words(run, trees):
     result = run(*FIT, "--cv", 3, "--group", "plot")
     assert result.exit_code == 0, result.output
     assert "(3-fold cross-validation of whole groups)" in result.stdout
@@ -207,26 +189,25 @@ def test_cross_validation_in_groups_and_in_words(run, trees, small_stack):
 
 
 def test_compare(run, fails, trees, tmp_path):
-    linear = (*QUICK, "--alpha", 4, "--l2", 0.01)
-    call = (*linear, "--cv", 2, "--repeats", 2)
+    call = (*QUICK, "--cv", 2)
     assert run(*call, "--out", "a.skops").exit_code == 0
     assert run(*call, "--out", "b.skops", "--drop", "height").exit_code == 0
     result = run("compare", "a.skops", "b.skops", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     a, b = read_saved_scores(Path("a.skops")), read_saved_scores(Path("b.skops"))
-    expected = np.mean([compare_mauc(a.labels, y, x).difference for x, y in zip(a.repeats, b.repeats, strict=True)])
+    expected = compare_mauc(a.labels, b.scores, a.scores).difference
     assert found["tests"][0]["difference"] == pytest.approx(expected)
     assert found["tests"][0]["difference"] < 0
     shown = run("compare", "a.skops", "b.skops")
-    assert "; 2-fold cross-validation, repeated 2 times" in shown.stdout
-    assert run(*linear, "--out", "c.skops").exit_code == 0
+    assert "; 2-fold cross-validation" in shown.stdout
+    assert run(*QUICK, "--out", "c.skops").exit_code == 0
     some = run("compare", "a.skops", "c.skops")
     assert some.exit_code == 0, some.output
     assert "a.skops has 160 test rows; the comparison uses the 40 that all models share" in some.stderr
 
     trees.assign(height=trees["height"] + 1).to_csv("trees.csv", index=False)
-    assert run(*linear, "--out", "d.skops").exit_code == 0
+    assert run(*QUICK, "--out", "d.skops").exit_code == 0
     assert "column 'height' differs between the tables of a.skops and d.skops" in fails("compare", "a.skops", "d.skops")
     assert "needs two different model files or more" in fails("compare", "a.skops", code=2)
     assert "--level must be a number strictly between 0 and 1" in fails(
@@ -246,19 +227,10 @@ def test_compare(run, fails, trees, tmp_path):
         (("--cv", 3, "--time-column", "seen"), "--cv tests on all rows in turn and --time-column on the latest"),
         (("--cv", 3, "--holdout", 0.25), "--cv tests on all rows in turn and --holdout on a share of them"),
         (("--cv", 3, "--refit"), "leave --refit out"),
-        (("--repeats", 2), "--repeats repeats the cross-validation: add --cv 5"),
-        (("--importance-pair", "oak", "el"), "--importance-pair 'el' is not a class; did you mean 'elm'?"),
-        (("--importance-pair", "oak", "oak"), "must name two different classes, got 'oak' twice"),
     ],
 )
 def test_wrong_options(fails, trees, options, words):
     assert words in fails(*QUICK, *options, code=2)
-
-
-def test_scores_never_replace_a_table(fails, trees, tmp_path):
-    np.savez(tmp_path / "trees.scores.npz", height=trees["height"].fillna(0.0), species=trees["species"].to_numpy(str))
-    words = fails("fit", "trees.scores.npz", "--target", "species", "--out", "trees.skops")
-    assert "would overwrite trees.scores.npz" in words
 
 
 def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
@@ -266,7 +238,7 @@ def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
     call = ("fit", "trees.csv", "--target", "species", "--no-importance", "--time-limit", 0.5, "--report", "r.html")
     told = run(*call)
     assert told.exit_code == 0, told.output
-    cut = "logistic regression with a strong penalty were not trained: there is time for a small forest only"
+    cut = "extra trees, logistic regression were not trained: there is time for a small forest only"
     assert cut in told.stdout
     assert "With --time-limit 10 or more, the stack of models is trained." in told.stdout
     assert "Only one model was trained, small forest" in told.stdout

@@ -4,9 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,12 +12,11 @@ pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc._cli.main import temporary_folder
 from mauc._lazy import needing
 from mauc._tables.errors import Failure
 from mauc._tables.model_file import read_model
 
-QUICK = ("--alpha", "4", "--l2", "0.01", "--no-importance", "--no-report", "--quiet")
+FIT = ("fit", "trees.csv", "--target", "species", "--effort", "quick", "--no-importance", "--no-report")
 
 
 @pytest.fixture
@@ -45,27 +41,13 @@ def left(tmp_path):
     return sorted(p.name for name in ("home", "tmp") for p in (tmp_path / name).rglob("*"))
 
 
-def test_nothing_is_left_in_home_or_in_the_temporary_folder(command, trees, tmp_path):
-    made = command("fit", "trees.csv", "--target", "species", *QUICK)
+@pytest.mark.parametrize(
+    "call", [("predict", "model.skops", "trees.csv"), pytest.param(FIT, marks=pytest.mark.slow)], ids=["predict", "fit"]
+)
+def test_nothing_is_left_in_home_or_in_the_temporary_folder(command, model, tmp_path, call):
+    made = command(*call, "--quiet")
     assert made.communicate() == ("", "")
     assert left(tmp_path) == []
-
-
-def test_empty_folders_of_killed_runs_are_removed_a_week_later(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    for name in ("TMPDIR", "MPLCONFIGDIR"):
-        monkeypatch.setenv(name, str(tmp_path))
-    monkeypatch.setattr(sys.modules["mauc._cli.main"], "_end_by_signals", lambda: None)
-    dead, young, full, foreign = (tmp_path / name for name in ("mauc-0123abcd", "mauc-1123abcd", "mauc-2123abcd", "x"))
-    for folder in (dead, young, full, foreign):
-        folder.mkdir()
-    (full / "cache").touch()
-    for folder in (dead, full, foreign):
-        os.utime(folder, (time.time() - 8 * 24 * 3600.0,) * 2)
-    with temporary_folder():
-        assert Path(tempfile.gettempdir()).parent == tmp_path
-        assert not dead.exists()
-    assert sorted(tmp_path.iterdir()) == [young, full, foreign]
 
 
 @pytest.mark.slow
@@ -95,7 +77,6 @@ def test_nothing_outlives_a_command_that_is_ended(command, tmp_path, number):
     frame.assign(y=rng.choice(list("abcdef"), len(frame))).to_csv(tmp_path / "s.csv", index=False)
     judged = command("evaluate", "s*.csv", "--target", "y", "--no-report")
     assert "is read in parts" in judged.stderr.readline()
-    assert len(left(tmp_path)) == 1, "the command's own folder, with nothing in it"
     judged.send_signal(number)
     assert judged.wait() == 128 + number
     judged.communicate()

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from mauc import MAUCClassifier, __version__
 from mauc._cli import app
-from mauc._cli.summary import importance_tables
+from mauc._cli.summary import importance_table
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.metrics import Importance
 
@@ -76,7 +76,7 @@ def test_class_names_that_the_terminal_cannot_show(tmp_path):
 def test_zero_has_no_sign():
     console = Console(width=80)
     with console.capture() as shown:
-        console.print(*importance_tables([Importance("height", None, -1e-6, -0.1, 0.1, 0.05)], "how"))
+        console.print(*importance_table([Importance("height", None, -1e-6, -0.1, 0.1, 0.05)], "how"))
     assert " 0.0000 " in shown.get()
     assert "-0.0000" not in shown.get()
 
@@ -108,7 +108,7 @@ def test_demo(tmp_path, monkeypatch):
     assert ends == sorted(ends)
     assert float(rows[0][2]) < ovo
     assert all(row[0] != row[1] for row in rows)
-    assert "Models compared; p: paired test against MAUC stacking" in result.output
+    assert "Models compared; p: paired test against the first" in result.output
     for model in few_models():
         assert re.search(rf"^ {model} +0\.\d{{4}} +0\.\d{{3}}–[01]\.\d{{3}} ", result.output, re.MULTILINE)
     assert "wrote mauc-report/demo.html" in result.output, "not over the report of mauc fit"

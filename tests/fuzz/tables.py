@@ -73,6 +73,11 @@ def _excel(rng, table, folder):
     return path, Reading(header=True)
 
 
+def _parquet(rng, table, folder):
+    table.to_parquet(folder / "t.parquet")
+    return folder / "t.parquet", Reading()
+
+
 def _arff(rng, table, folder):
     def quoted(value):
         return "'" + re.sub(r"(['\\])", r"\\\1", value) + "'"
@@ -84,11 +89,6 @@ def _arff(rng, table, folder):
     lines += ["@data", *(",".join(row) for row in cells.to_numpy())]
     (folder / "t.arff").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder / "t.arff", Reading()
-
-
-def _parquet(rng, table, folder):
-    table.to_parquet(folder / "t.parquet")
-    return folder / "t.parquet", Reading()
 
 
 FORMS = (_text, _text, _excel, _arff, _parquet)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from mauc._tables.data import by_group, by_time, group_folds, stratified
+from mauc._tables.data import by_group, by_time, stratified
 from mauc._tables.errors import Failure
+from mauc._tables.training import cv_folds
 
 LABELS = np.repeat(["a", "b", "c", "d"], [60, 20, 3, 2])
 
@@ -52,6 +53,14 @@ def test_groups_stay_whole_and_classes_in_both_parts(seed):
     assert 0.1 < len(test) / len(LABELS) < 0.5
 
 
+def test_many_groups_are_split_in_linear_time():
+    """The time once grew with the square of the groups: these took a minute."""
+    groups = np.arange(40_000) // 2
+    train, test = by_group(np.array(["a", "b"])[groups % 2], groups, 0.25, 0)
+    assert len(test) == 10_000
+    assert set(groups[train]).isdisjoint(groups[test])
+
+
 def test_one_group_cannot_be_split():
     with pytest.raises(Failure, match="two classes must be in two groups or more"):
         by_group(LABELS, np.zeros(len(LABELS)), 0.25, 0)
@@ -60,10 +69,13 @@ def test_one_group_cannot_be_split():
 def test_folds_of_whole_groups():
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 12, len(LABELS))
-    folds = group_folds(LABELS, groups, 4, seed=0)
+    folds = cv_folds(LABELS, groups, 4, seed=0)
     assert 1 <= len(folds) <= 4
     for train, test in folds:
         assert set(groups[train]).isdisjoint(groups[test])
         assert set(LABELS[test]) <= set(LABELS[train])
-    assert group_folds(LABELS, np.zeros(len(LABELS)), 4, seed=0) == []
-    assert group_folds(np.array(["a", "b"]), np.array([0, 1]), 4, seed=0) == []
+    of_one_class = cv_folds(np.repeat(list("aaabbb"), 9), np.repeat(np.arange(6), 9), 6, seed=0)
+    assert sorted(row for _, test in of_one_class for row in test) == list(range(54)), "a group may have one class"
+    for labels, groups in ((LABELS, np.zeros(len(LABELS))), (np.array(list("aab")), np.arange(3))):
+        with pytest.raises(Failure, match="--cv needs two classes that are in two groups or more"):
+            cv_folds(labels, groups, 4, seed=0)

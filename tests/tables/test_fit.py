@@ -14,6 +14,7 @@ from sleeper import Breaker
 
 import mauc
 from mauc import fit_table, mauc_score
+from mauc._tables.errors import Failure
 from mauc._tables.model_file import read_model
 from mauc._tables.progress import Progress, full_name
 from mauc.ensemble import default_estimators
@@ -69,10 +70,15 @@ def test_a_frame_of_mixed_columns(planned, tmp_path):
     np.testing.assert_allclose(scores.sum(axis=1), 1.0)
     assert mauc_score(new["kind"], scores) > 0.85
     assert (decided == new["kind"]).mean() > 0.6
+    with pytest.raises(Failure, match="column 'size' of the table has 90 infinite numbers"):
+        fitted.predict_proba(new.assign(size=np.inf))
     found = fitted.evaluation.judgement
     assert found.headline.balanced_accuracy > 1.5 * found.guess.balanced_accuracy
     assert fitted.report.judgement.headline.mauc.score == board["mauc"][0]
     assert {each.column for each in fitted.importance} == {"size", "soil", "seen", "note"}
+    for bad, words in ((np.inf, "has 90 infinite numbers"), ([[1]] * 90, "holds lists")):
+        with pytest.raises(mauc._tables.errors.Failure, match=f"column 'size' of the table {words}"):
+            fitted.predict_proba(new.assign(size=bad))
     path = fitted.save(tmp_path / "m.skops")
     assert (tmp_path / "m.scores.npz").exists()
     loaded = read_model(path)

@@ -19,9 +19,8 @@ import pandas as pd
 
 from mauc._tables.columns import date_order, days_first_to_iso, with_iso_dates
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.parts import find_parts, part_batches, table_chunks
 from mauc._tables.read import class_labels, has_class, read_table
-from mauc._tables.text import STDIN, Reading, check_separator
+from mauc._tables.text import STDIN, Reading
 
 FRAME = pd.DataFrame({"größe": [1.5, 2.25, 0.5], "ort": ["Köln", "Lübeck", "Łódź"]})
 SIMPLE = FRAME.assign(ort=["Köln", "Lübeck", "Gießen"])
@@ -41,7 +40,6 @@ def read(path, **options):
         ("utf-8", ",", ".", None),
         ("utf-8-sig", ",", ".", None),
         ("utf-16", "\t", ".", "in UTF-16, with tabs between columns"),
-        ("utf-16-le", ",", ".", "in UTF-16"),
         (
             "cp1252",
             ";",
@@ -73,8 +71,10 @@ def test_encodings_that_are_told_or_cannot_be(tmp_path):
     path.write_bytes(b"a,b\n" + b"x" * (1 << 20) + "ü".encode()[:1])
     assert "Windows-1252" in read(path)[1][0], "cut off within a letter, in a later block"
     path.write_bytes(bytes(range(256)))
-    with pytest.raises(Failure, match="is not text: check the file"):
+    with pytest.raises(Failure, match="is not text, or has no byte order mark: give the file the right suffix, or"):
         read_table(path)
+    FRAME.to_csv(path, encoding="utf-16-le", index=False)
+    pd.testing.assert_frame_equal(read(path, how=Reading(encoding="utf-16-le"))[0], FRAME)
 
 
 def test_the_separator_is_the_one_that_fits_the_rows(tmp_path):
@@ -135,8 +135,8 @@ def test_classes_named_as_gaps_are_and_what_counts_as_missing(tmp_path):
     table, _ = read(path, names=["y"], how=Reading(missing=("NA", "-999")))
     assert table["y"].isna().tolist() == [False, True, False, True]
     assert table["x"].isna().tolist() == [True, False, True, False]
-    np.savez(tmp_path / "t.npz", x=np.array([1, -999]), y=np.array(["a", "NA"]))
-    table, _ = read(tmp_path / "t.npz", how=Reading(missing=("NA", "-999")))
+    pd.DataFrame({"x": [1, -999], "y": ["a", "NA"]}).to_parquet(tmp_path / "t.parquet")
+    table, _ = read(tmp_path / "t.parquet", how=Reading(missing=("NA", "-999")))
     assert table.isna().to_numpy().tolist() == [[False, False], [True, True]]
 
 
@@ -251,28 +251,17 @@ def test_one_column_tells_of_another(tmp_path):
         assert with_iso_dates(table[["a"]], {"a": "other"}, "day-first", Path("t"))[1] == {"a": "day first"}
 
 
-def read_in_parts(path):
-    return [*table_chunks(find_parts([path], "TABLE"), path, 1000, [])]
-
-
-def read_by_pyarrow(path):
-    pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
-    return [*part_batches(path, ["a"])]
-
-
-@pytest.mark.parametrize("n_rows", [10, 300_000], ids=["one block", "many blocks"])
-@pytest.mark.parametrize("read_it", [read_table, read_in_parts, read_by_pyarrow])
-def test_a_damaged_gzip_file_is_to_be_copied_again(tmp_path, n_rows, read_it):
-    packed = gzip.compress(b"a,b\n" + b"1,x\n" * n_rows)
+def test_a_damaged_gzip_file_is_to_be_copied_again(tmp_path):
+    packed = gzip.compress(b"a,b\n" + b"1,x\n" * 300_000)
     path = tmp_path / "t.csv.gz"
     path.write_bytes(packed)
-    read_it(path)
+    read_table(path)
     for damaged in (packed[:-12], packed[:-8] + bytes(4) + packed[-4:], packed[:14] + bytes(9) + packed[23:]):
         path.write_bytes(damaged)
         with pytest.raises(
             Failure, match=r"t\.csv\.gz cannot be read as a table \(.*\): it is damaged, copy or download"
         ):
-            read_it(path)
+            read_table(path)
 
 
 def with_sheet(path, change):
@@ -343,13 +332,10 @@ def with_bytes(change):
     "change",
     [
         with_name("xl/sheets/sheet1.xml"),
-        with_name("xl/worksheets/SHEET1.XML"),
         with_bytes(lambda xml: ('<?xml version="1.0" encoding="UTF-16"?>' + xml.decode()).encode("utf-16")),
-        with_bytes(lambda xml: xml.replace(b' r="', b' r = "')),
-        with_bytes(lambda xml: re.sub(rb"(</?)(?=\w)", rb"\1x:", xml).replace(b"xmlns=", b"xmlns:x=")),
         with_bytes(lambda xml: re.sub(rb'<row r="2"', rb"<row", xml)),
     ],
-    ids=["folder", "capitals", "utf-16", "spaces", "prefix", "no number"],
+    ids=["folder", "utf-16", "no number"],
 )
 def test_rows_out_of_order_are_found_however_the_sheet_is_written(tmp_path, change):
     pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
@@ -421,9 +407,9 @@ def test_gzipped_text_unpacks_within_max_size(tmp_path, monkeypatch):
         tracemalloc.start()
         with pytest.raises(
             Failure,
-            match=r"unpacks from \S+ to over 0\.01\d* GB, and 0\.01 more are allowed: raise --max-size if you trust",
+            match=r"unpacks from \S+ to over 0\.002\d* GB, and 0\.002 more are allowed: raise --max-size if you trust",
         ):
-            read_table(path, max_size=0.01)
+            read_table(path, max_size=0.002)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 10e6
@@ -492,16 +478,18 @@ def test_separators_that_are_told_and_lines_that_end_elsewhere(tmp_path):
     assert read(path)[0].shape == (1, 3)
     path.write_text("\u2028x,y\n1,2\n", encoding="utf-8")
     assert list(read(path)[0].columns) == ["\u2028x", "y"]
-    assert [check_separator(each) for each in (None, "tab", "\\t", ";", "bar")] == [None, "\t", "\t", ";", "|"]
+    path.write_text("a\tb,c\n1\t2,3\n")
+    for each in ("tab", "\\t", "\t"):
+        assert list(read(path, how=Reading(separator=each))[0].columns) == ["a", "b,c"]
     with pytest.raises(Usage, match="--separator must be comma, semicolon, tab or bar, got '::'"):
-        check_separator("::")
-    np.savez(tmp_path / "t.npz", x=np.ones(3))
+        read(path, how=Reading(separator="::"))
+    FRAME.to_parquet(tmp_path / "t.parquet")
     for how, words in (
         (Reading(separator=";"), "--separator is for text"),
         (Reading(header=False), "--header/--no-header is for text and Excel"),
     ):
         with pytest.raises(Usage, match=words):
-            read_table(tmp_path / "t.npz", how=how)
+            read_table(tmp_path / "t.parquet", how=how)
 
 
 def test_signs_among_numbers_are_hinted_at(tmp_path):

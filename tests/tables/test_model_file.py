@@ -23,18 +23,18 @@ import pandas as pd
 import skops.io
 from sklearn.datasets import load_wine
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
+from mauc._archive import Refused, TooLarge, read_arrays
 from mauc._cli import app
 from mauc._tables.columns import read_kinds
 from mauc._tables.errors import Failure
 from mauc._tables.model_file import TableModel, packed_trees, read_model, unpack_trees, write_model
 from mauc._tables.model_schema import ALLOWED, foreign_parts, is_itself
-from mauc._tables.read import read_table
-from mauc._tables.training import numeric_columns
-from mauc.linear import MAUCClassifier
+from mauc.ensemble import MAUCStackingClassifier, TableColumns
 
 NUMBER = itertools.count(1)
 TABLE = pd.DataFrame({"x": np.linspace(0, 1, 30), "y": np.tile([0.0, 1.0, 2.0], 10)})
@@ -71,9 +71,11 @@ def as_partial(function, *args, name="functools.partial"):
 def genuine(tmp_path_factory):
     """The members of a small model file."""
     path = tmp_path_factory.mktemp("model") / "model.skops"
-    classifier = make_pipeline(*numeric_columns(0), MAUCClassifier(max_iter=5, tol=1.0))
+    classifier = MAUCStackingClassifier([("lr", LogisticRegression())], cv=2, columns=TableColumns())
     classifier.fit(TABLE, np.repeat(["a", "b", "c"], 10))
-    write_model(path, TableModel(classifier, read_kinds(TABLE), "class", "a model"))
+    decision = {"scale": 1.0, "offsets": np.zeros(3), "lowest": np.full(3, 1e-12), "costs": None}
+    hashes = np.arange(30, dtype=np.uint64)
+    write_model(path, TableModel(classifier, read_kinds(TABLE), "class", "a model", decision, hashes))
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
@@ -216,10 +218,10 @@ def test_parts_that_fit_does_not_write(forge, refused, classifier, words):
     assert told.replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+3", "UTC+01:00"])
-def test_zones_are_plain_names(zone):
-    dates = as_object(DATES, output_time_zone_=as_json(zone), format_=as_json("%d/%m/%Y"))
-    assert foreign_parts(dates) == []
+def test_zones_are_plain_names():
+    for zone in (None, "UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+3", "UTC+01:00"):
+        dates = as_object(DATES, output_time_zone_=as_json(zone), format_=as_json("%d/%m/%Y"))
+        assert foreign_parts(dates) == [], zone
 
 
 def test_a_node_that_stands_for_another(forge, refused):
@@ -350,13 +352,10 @@ def test_bombs_are_refused_from_the_directory(forge, refused, tmp_path):
 
     table = tmp_path / "bomb.npz"
     np.savez_compressed(table, x=np.zeros(5_000_000))
-    with pytest.raises(
-        Failure, match=r"bomb.npz unpacks from .* to 0.04 GB, and 0.01 more are allowed: raise --max-si"
-    ):
-        read_table(table, max_size=0.01)
-    assert len(read_table(table)) == 5_000_000
+    with pytest.raises(TooLarge, match=r"unpacks from .* to 0.04 GB, and 0.01 more are allowed"):
+        read_arrays(table, max_size=0.01)
     np.savez(table, x=np.zeros(5_000_000))
-    assert len(read_table(table, max_size=0.01)) == 5_000_000, "a large file is no bomb"
+    assert len(read_arrays(table, max_size=0.01)["x"]) == 5_000_000, "a large file is no bomb"
 
 
 def test_bombs_that_hide_their_size(forge, refused, tmp_path):
@@ -370,8 +369,8 @@ def test_bombs_that_hide_their_size(forge, refused, tmp_path):
     patched(table, CENTRAL, 24, struct.pack("<I", 200))
 
     def read():
-        with pytest.raises(Failure, match=r"holds 'x\.npy', which is not"):
-            read_table(table, max_size=0.01)
+        with pytest.raises(Refused, match=r"holds 'x\.npy', which is not"):
+            read_arrays(table, max_size=0.01)
 
     assert peak_of(read) < 5_000_000
 
@@ -383,8 +382,14 @@ def test_arrays_that_promise_more_than_they_hold(tmp_path, shape):
     np.lib.format.write_array_header_1_0(header, {"descr": dtype, "fortran_order": False, "shape": shape})
     with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
         archive.writestr("x.npy", header.getvalue() + bytes(64))
-    with pytest.raises(Failure, match=r"t.npz cannot be read as NPZ, it holds 'x.npy', which is"):
-        read_table(tmp_path / "t.npz")
+    with pytest.raises(Refused, match=r"holds 'x\.npy', which is"):
+        read_arrays(tmp_path / "t.npz")
+
+
+def test_objects_in_arrays_are_not_unpickled(tmp_path):
+    np.savez(tmp_path / "t.npz", y=np.array([{}, None]))
+    with pytest.raises(Refused, match="could run code"):
+        read_arrays(tmp_path / "t.npz")
 
 
 def every_kind_of_column(n=120):
@@ -408,11 +413,12 @@ def every_kind_of_column(n=120):
     return table, code
 
 
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["two kinds", "all kinds"])
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["one kind", "all kinds"])
 def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch, every):
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.pipeline import make_pipeline
 
+    import mauc._tables.fit  # noqa: F401  # a module first imported with the replacement would keep it
     from mauc.ensemble import planner
     from mauc.ensemble.combination import mean_or_best
     from mauc.ensemble.fitting import InProcess
@@ -442,14 +448,12 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch, e
     table, code = every_kind_of_column()
     numbers = table[["height", "count"]]
     kinds = {
-        "linear": (table, 4, ["--alpha", "4", "--l2", "0.01"]),
-        "search": (numbers, 4, ["--l2", "0.01"]),
         "two classes": (numbers, 2, []),
         "grades": (table, 4, []),
         "few seconds": (table, 4, ["--time-limit", "5"]),
     }
     if not every:
-        kinds = {kind: kinds[kind] for kind in ("linear", "grades")}
+        kinds = {"grades": kinds["grades"]}
     quick = ["--no-importance", "--no-report", "--quiet"]
     seen = set()
     words = np.array(["poor", "fair", "good", "excellent"])
@@ -516,6 +520,8 @@ def test_trees_predict_the_same_after_packing(of_trees):
         packed = getattr(pipeline[-1], name)
         assert len(packed["ends"]) == (12 if name == "_predictors" else 7)
     assert getattr(pipeline[-1], name) is trees
+    with pytest.raises(TypeError):
+        unpack_trees(parts)  # a forged file may hold trees that are not packed: they are not checked, so not loaded
     setattr(pipeline[-1], name, packed)
     unpack_trees(parts)
     np.testing.assert_array_equal(pipeline.predict_proba(X), before)
@@ -571,10 +577,7 @@ def test_columns_are_compared_with_those_that_prediction_takes():
         unpack_trees(forged_boosting(with_wide_nodes))
 
 
-@pytest.mark.parametrize(
-    ("n_trees", "y"),
-    [(-1, None), (0, None), (1, None), (2, None), (10**12, None), (3, lambda y: y > 0), (-1, lambda y: y > 0)],
-)
+@pytest.mark.parametrize(("n_trees", "y"), [(-1, None), (2, None), (10**12, None), (3, lambda y: y > 0)])
 def test_trees_per_round_fit_the_classes(n_trees, y):
     """With -1 a model would predict without its trees."""
     forged = forged_boosting(lambda model, packed: packed.update(per_round=n_trees), y)

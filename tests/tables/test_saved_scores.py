@@ -43,8 +43,8 @@ def digests_of(table):
 @pytest.fixture
 def saved():
     rows = np.arange(0, 12, 2)
-    repeats = [np.random.default_rng(k).random((6, 3)) for k in range(2)]
-    return SavedScores("a model", "y", "folds", 12, rows, LABELS[rows], np.unique(LABELS), repeats, digests_of(TABLE))
+    scores = np.random.default_rng(0).random((6, 3))
+    return SavedScores("a model", "y", "folds", 12, rows, LABELS[rows], np.unique(LABELS), scores, digests_of(TABLE))
 
 
 def write_archive(path, content):
@@ -67,7 +67,7 @@ def test_what_is_written_comes_back(saved, model):
     found = read_saved_scores(model)
     for name in ("about", "target", "how", "n_rows", "columns"):
         assert getattr(found, name) == getattr(saved, name)
-    for name in ("rows", "labels", "classes", "repeats"):
+    for name in ("rows", "labels", "classes", "scores"):
         np.testing.assert_array_equal(getattr(found, name), getattr(saved, name))
     assert write_saved_scores(model, saved).read_bytes() == first, "equal runs write equal files"
 
@@ -85,8 +85,7 @@ def test_files_that_do_not_belong(saved, model):
     scores_path(model).write_bytes(b"PK no archive")
     with pytest.raises(Failure, match="is damaged or was not written by mauc fit"):
         read_saved_scores(model)
-    nan = [np.full((6, 3), np.nan)]
-    write_saved_scores(model, replace(saved, repeats=nan))
+    write_saved_scores(model, replace(saved, scores=np.full((6, 3), np.nan)))
     with pytest.raises(Failure, match="is damaged or was not written by mauc fit"):
         read_saved_scores(model)
     with pytest.raises(Failure, match=r"File not found: .*: name a model file"):
@@ -109,12 +108,12 @@ def test_tables_that_differ_are_refused(saved):
 
 def test_common_rows(saved):
     rows = np.arange(0, 12, 3)
-    other = replace(saved, rows=rows, labels=LABELS[rows], repeats=[np.arange(12.0).reshape(4, 3)])
+    other = replace(saved, rows=rows, labels=LABELS[rows], scores=np.arange(12.0).reshape(4, 3))
     labels, (mine, theirs), groups = common_rows([saved, other], ("a", "b"))
     assert groups is None
     assert labels.tolist() == ["oak", "elm"], "rows 0 and 6"
-    np.testing.assert_array_equal(mine, [repeat[[0, 3]] for repeat in saved.repeats])
-    np.testing.assert_array_equal(theirs, [other.repeats[0][[0, 2]]])
+    np.testing.assert_array_equal(mine, saved.scores[[0, 3]])
+    np.testing.assert_array_equal(theirs, other.scores[[0, 2]])
     with pytest.raises(Failure, match="the classes of the rows of b and a differ"):
         common_rows([saved, replace(other, labels=np.roll(other.labels, 1))], ("a", "b"))
     with pytest.raises(Failure, match="the models were tested on different rows: fit with the same --seed"):

@@ -1,4 +1,4 @@
-"""A Typer app in which every command takes ``--json``, ``--quiet`` and ``--debug`` and prints errors as plain text."""
+"""Options that commands share. Every command takes ``--json``, ``--quiet`` and ``--debug``, and prints plain errors."""
 
 import errno
 import inspect
@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from mauc._cli.output import Output, use_output
-from mauc._tables.errors import Failure, explain, in_plain_words
+from mauc._tables.errors import Failure, explain
 
-TABLE = "CSV, TSV, Excel, ARFF, Parquet or NPZ file; - is standard input."
+TABLE = "CSV, TSV, Excel, ARFF or Parquet file; - is standard input."
 MaxSize = Annotated[
     float,
-    typer.Option(min=0.0, help="Most GB that unpacking a model, Excel, NPZ or .gz file may add to its size."),
+    typer.Option(min=0.0, help="Most GB that unpacking a model, Excel or .gz file may add to its size."),
 ]
 Missing = Annotated[
     list[str] | None,
@@ -52,21 +52,9 @@ COMMON = {
 }
 
 
-class App(typer.Typer):
-    """Register commands with the common options."""
+def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command for Typer that takes the common options, and prints warnings and errors as plain text."""
 
-    def command(self, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
-        """Register a command, as ``typer.Typer.command`` does, with the common options."""
-        register = super().command(*args, **kwargs)
-
-        def decorate(function: Callable[..., None]) -> Callable[..., None]:
-            register(_with_common_options(function))
-            return function
-
-        return decorate
-
-
-def _with_common_options(function: Callable[..., None]) -> Callable[..., None]:
     def run(**arguments: Any) -> None:
         common = {name: arguments.pop(name) for name in COMMON}
         with use_output(Output(as_json=common["json"], quiet=common["quiet"])) as output:
@@ -93,8 +81,8 @@ def _run(work: Callable[[], None], output: Output, *, debug: bool) -> None:
             finally:
                 # Print each warning once, as a note; skip warnings that are for programmers.
                 for_programmers = (DeprecationWarning, FutureWarning, ResourceWarning)
-                texts = [str(w.message) for w in caught if not issubclass(w.category, for_programmers)]
-                for text in dict.fromkeys(in_plain_words(text) for text in texts if text.strip()):
+                texts = [str(w.message).strip() for w in caught if not issubclass(w.category, for_programmers)]
+                for text in dict.fromkeys(text.partition("\n")[0] for text in texts if text):
                     output.note(text)
     except Exception as error:
         # Typer's own: usage errors, Exit, Abort.

@@ -1,6 +1,6 @@
 """``mauc evaluate``: scores of any program → metrics, intervals, paired tests, report."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,6 @@ from mauc._text import as_cell, visible
 
 REPORT = REPORTS / "evaluation.html"
 GIB = 2.0**30
-NAME_TRUTH = "; if another table of the same rows has it, name that table with --truth"
 
 
 def evaluate(
@@ -25,7 +24,7 @@ def evaluate(
         list[Path],
         typer.Argument(
             readable=False,
-            help="Scores, one column per class: a file, the parts of one, or their folder; - is standard input.",
+            help="Scores, one column per class: a file, several Parquet files, or their folder; - is standard input.",
             show_default=False,
         ),
     ],
@@ -68,8 +67,10 @@ def evaluate(
     Score columns have the names of the classes, with the same text before each or none: "cat", "score:cat", "p_cat".
     """
     from mauc._cli.summary import as_json, comparison, headline, sizes, subgroups, worst_pairs
-    from mauc._tables.parts import find_parts, target_missing
-    from mauc._tables.text import Reading, check_separator
+    from mauc._tables.parts import are_in_parts, find_parts, target_missing
+    from mauc._tables.read import read_table
+    from mauc._tables.scores import WholeTable
+    from mauc._tables.text import Reading
     from mauc.report import judge, render
 
     output = current()
@@ -77,7 +78,7 @@ def evaluate(
         raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}")
     parts, others = find_parts(scores, "SCORES"), [find_parts([path], "--compare") for path in compare or []]
     true_parts = None if truth is None else find_parts([truth], "--truth")
-    how = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
+    how = Reading(tuple(missing or ()), encoding, sheet, separator, header)
     saved = _saved_scores(parts, target, others, true_parts, max_size)
     target = saved.target if saved else target
     if target is None:
@@ -86,36 +87,39 @@ def evaluate(
     if not no_report:
         check_writable(report, "--report", [path for table in tables for path in table.paths])
         check_ending(report, "--report", "a page", "html")
-    streams = saved is None and _streams(tables)
-    if (saved or streams) and (how != Reading() or drop_unlabelled or group or by):
-        why = "is read in parts" if streams else "holds the scores, classes and groups of mauc fit"
-        otherwise = ", or name one file that fits in memory" if streams else ""
+    in_parts = saved is None and are_in_parts(tables, target)
+    if (saved or in_parts) and (how != Reading() or drop_unlabelled or group or by):
+        why = "is read in parts" if in_parts else "holds the scores, classes and groups of mauc fit"
+        otherwise = ", or name one file that fits in memory" if in_parts else ""
         raise Usage(
             f"{parts.display} {why}, where --missing, --encoding, --separator, --header, --sheet, --drop-unlabelled, "
             f"--group and --by have no effect: leave them out{otherwise}"
         )
-    if saved:
-        output.note(f"{parts.display} holds scores of {saved.about}; {saved.how}")
-        found = judge(saved.labels, {parts.name: saved.repeats}, labels=saved.classes, groups=saved.groups, level=level)
-    elif streams:
-        n_files = f"{len(parts.paths)} files, " if parts.several else ""
-        output.note(f"{parts.display} ({n_files}{parts.n_bytes / 1e6:.3g} MB) is read in parts")
-        with output.working(f"evaluating {parts.display}"):
-            found = judge_parts(parts, target, others, true_parts, prefix, level=level, memory=memory)
-    else:
-        with output.working(f"evaluating {parts.display}"):
+    with output.working(f"evaluating {parts.display}"):
+        if saved:
+            output.note(f"{parts.display} holds scores of {saved.about}; {saved.how}")
+            models = {parts.name: saved.scores}
+            found = judge(saved.labels, models, labels=saved.classes, groups=saved.groups, level=level)
+        elif in_parts:
+            n_files = f"{len(parts.paths)} files, " if parts.several else ""
+            output.note(f"{parts.display} ({n_files}{parts.n_bytes / 1e6:.3g} MB) is read in parts")
+            found = judge_parts(parts, others, true_parts, target, prefix, level=level, memory=memory)
+        else:
+            codes, names = [name for name in (group, by) if name], [target, as_cell(target)]
+
+            def read(path: Path) -> Any:
+                return WholeTable(path, read_table(path, codes=codes, max_size=max_size, names=names, how=how))
+
             found = _judge_whole(
-                scores[0],
-                compare or [],
-                truth,
-                target=target,
+                read(scores[0]),
+                [read(path) for path in compare or []],
+                None if truth is None else read(truth),
+                target,
+                prefix,
                 group=group,
                 by=by,
-                prefix=prefix,
                 drop_unlabelled=drop_unlabelled,
                 level=level,
-                max_size=max_size,
-                how=how,
             )
     files = {}
     if not no_report:
@@ -153,204 +157,162 @@ def _saved_scores(parts: Any, target: str | None, others: list[Any], truth: Any,
     return found
 
 
-def _streams(tables: list[Any]) -> bool:
-    """Return whether to read the tables in parts: if one of them is several files, or does not fit in memory."""
-    unfit = [table for table in tables if table.format not in ("csv", "parquet")]
-    if any(table.several for table in tables):
-        if unfit and all(path.exists() for path in unfit[0].paths):
-            raise Failure(f"{unfit[0].display} cannot be read in parts: save it as CSV or Parquet")
-        return True
-    # A workbook that is too large is refused by its reader.
-    return not unfit and not all(table.fits() for table in tables)
-
-
 def _judge_whole(
-    path: Path,
-    others: list[Path],
-    truth: Path | None,
-    *,
+    scores: Any,
+    others: Sequence[Any],
+    truth: Any,
     target: str,
+    prefix: str | None,
+    *,
     group: str | None,
     by: str | None,
-    prefix: str | None,
     drop_unlabelled: bool,
     level: float,
-    max_size: float,
-    how: Any,
 ) -> Any:
-    """Judge tables that fit in memory."""
+    """Judge tables in memory."""
     import numpy as np
 
-    from mauc._tables.columns import check_single
     from mauc._tables.data import parse_groups
     from mauc._tables.flags import are_recurring_codes
-    from mauc._tables.read import class_labels, get_column, has_class, read_table
+    from mauc._tables.read import get_column, has_class
     from mauc._tables.saved_scores import TRAINED_ON, trained_note
-    from mauc._tables.scores import as_in_columns, scored_rows, scores_in
-    from mauc._tables.text import display_path
     from mauc.report import judge
 
-    keys = [name for name in (target, group, by) if name]
-
-    def read(path: Path) -> Any:
-        """Read a table; restore the name of the target if ``mauc predict`` had to quote it."""
-        table = read_table(path, codes=keys[1:], max_size=max_size, names=[target, as_cell(target)], how=how)
-        if target not in table.columns:
-            table = table.rename(columns={as_cell(target): target})
-        check_single(table[[n for n in table.columns if n == target]], path, "choose another --target")
-        return table
-
-    def without_keys(table: Any) -> Any:
-        """Return the columns that may hold scores."""
-        return table.drop(columns=keys, errors="ignore")
-
-    table = read(path)
-    path = display_path(path)
-    true_path, true_table = (path, table) if truth is None else (display_path(truth), read(truth))
-    if truth and target not in true_table.columns and target in table.columns:
-        raise Usage(f"--truth {truth} has no column {target!r}, but {path} has: name the scores first, then --truth")
-    true_classes = get_column(true_table, target, "--target", true_path, "" if truth else NAME_TRUTH)
-    _check_same_rows(str(path), len(table), str(true_path), len(true_classes))
-    used = np.ones(len(table), dtype=bool)
+    tables, source = [scores, *others, *([truth] if truth else [])], truth or scores
+    check_same_rows(scores, others, truth, target)
     if drop_unlabelled:
-        used = has_class(true_classes, target, true_path).copy()
-    labels = as_in_columns(class_labels(true_classes[used], target, true_path, as_named=True), table, prefix)
-    names = [str(name) for name in without_keys(table).columns]
-    scored = scored_rows(names, *np.unique(labels, return_inverse=True), path, prefix)
-    used[used], labels = scored, labels[scored]
+        labelled = has_class(source.rows[target_column(source, target)], target, source.path)
+        for table in tables:
+            table.rows = table.rows[labelled]
+    keys = [name for name in (group, by) if name]
+    judged, rows, classes, models = align(scores, others, truth, target, prefix, keys)
+    for table in tables:
+        table.rows = table.rows[rows]
+    labels = judged.labels[judged.codes]
     belonging: dict[str, Any] = {}
     for keyword, option, name in (("groups", "--group", group), ("subgroups", "--by", by)):
         if name is not None:
-            in_scores = name not in true_table.columns and name in table.columns
-            source, columns = (path, table) if in_scores else (true_path, true_table)
-            values = get_column(columns, name, option, source)[used]
-            belonging[keyword] = parse_groups(values, name, source, option)
-    table = table[used].reset_index(drop=True)
-    for name in without_keys(table).columns if group is None else ():
-        if are_recurring_codes(name, table[name], labels):
+            table = scores if name in scores.names and name not in source.names else source
+            values = get_column(table.rows, name, option, table.path)
+            belonging[keyword] = parse_groups(values, name, table.path, option)
+    features = [name for name in scores.names if name not in (target_column(scores, target), *keys)]
+    for name in features if group is None else ():
+        if are_recurring_codes(name, scores.rows[name], labels):
             current().note(
-                f"column {name!r} of {path} holds codes that recur: if rows of one code depend on each other, use "
-                f"--group {name}"
+                f"column {name!r} of {scores.display} holds codes that recur: if rows of one code depend on each "
+                f"other, use --group {name}"
             )
-    note = ""
-    if TRAINED_ON in table.columns and target != TRAINED_ON:
-        note = trained_note(int((table[TRAINED_ON] == "yes").sum()), len(table))
-    classes, first = scores_in(without_keys(table), labels, path, prefix)
-    models = {path.name if path.name not in {p.name for p in others} else str(path): first}
-    for other in others:
-        second = read(other)
-        _check_same_rows(str(other), len(second), str(path), len(used))
-        second = second[used].reset_index(drop=True)
-        if target in second.columns:
-            theirs = as_in_columns(class_labels(second[target], target, other, as_named=True), second, prefix)
-            _check_same_classes(np.flatnonzero(used)[theirs != labels], str(other), str(true_path), target)
-        their_classes, values = scores_in(without_keys(second), labels, other, prefix)
-        _check_same_columns(their_classes, classes, str(other), str(path))
-        name = other.name if other.name not in models else str(other)
-        _check_new_name(name, models, str(other))
-        models[name] = values[:, [their_classes.index(c) for c in classes]]
-    judgement = judge(labels, models, labels=np.array(classes), **belonging, level=level)
+    matrices = {name: table.scores([columns[c] for c in classes]) for name, (table, columns) in models.items()}
+    judgement = judge(labels, matrices, labels=np.array(classes), **belonging, level=level)
+    if TRAINED_ON not in features:
+        return judgement
+    note = trained_note(int((scores.rows[TRAINED_ON] == "yes").sum()), scores.n_rows)
     return replace(judgement, notes=(f"{note}.", *judgement.notes)) if note else judgement
 
 
 def judge_parts(
-    scores: Any, target: str, others: Sequence[Any], truth: Any, prefix: str | None, *, level: float, memory: float
+    scores: Any, others: Sequence[Any], truth: Any, target: str, prefix: str | None, *, level: float, memory: float
 ) -> Any:
     """Judge tables in parts within ``memory`` GiB; the numbers equal those of ``mauc.report.judge`` on whole tables."""
     import numpy as np
-    import pandas as pd
 
-    from mauc._tables.parts import ScoreColumns, read_target, smallest_ints
-    from mauc._tables.scores import as_in_columns, score_columns, scored_rows
+    from mauc._tables.parts import ScoreColumns, available_memory
+    from mauc._tables.scores import smallest_ints
     from mauc.report.judgement import judge_rows
 
-    def classes_of(parts: Any, otherwise: str = "") -> Any:
-        found = read_target(parts, target_name(parts, target, otherwise))
-        columns = pd.DataFrame(columns=(parts if parts is not truth else scores).names)
-        return found.renamed(as_in_columns(found.labels, columns, prefix))
-
-    def score_names(parts: Any) -> list[str]:
-        hidden = target if target in parts.names else as_cell(target)
-        return [name for name in parts.names if name != hidden]
-
-    source = scores if truth is None else truth
-    all_true = classes_of(source, "" if truth else NAME_TRUTH)
-    _check_memory(len(all_true.codes), memory, scores.display)
-    rows = scored_rows(score_names(scores), all_true.labels.tolist(), all_true.codes, scores.display, prefix)
-    true = all_true if rows.all() else all_true.subset(rows)
-    columns = score_columns(score_names(scores), true.labels.tolist(), scores.display, prefix)
-    classes = list(columns)
-    column_of = np.array([classes.index(label) for label in true.labels.tolist()])
-    counts = np.bincount(column_of[true.codes], minlength=len(classes))
-    order = np.argsort(-counts, kind="stable")
-    order = order[counts[order] > 0]
-    place = np.zeros(len(classes), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    codes = smallest_ints(place[column_of], len(order))[true.codes]
-    present = [classes[k] for k in order]
-    models: dict[str, Any] = {}
-    for parts in (scores, *others):
-        found = score_columns(score_names(parts), true.labels.tolist(), parts.display, prefix)
-        if parts is not scores:
-            if {target, as_cell(target)} & set(parts.names):
-                theirs = classes_of(parts)
-                _check_same_rows(parts.display, len(theirs.codes), source.display, len(rows))
-                index = {label: k for k, label in enumerate(all_true.labels.tolist())}
-                translated = np.array([index.get(c, -1) for c in theirs.labels.tolist()])[theirs.codes]
-                _check_same_classes(np.flatnonzero(translated != all_true.codes), parts.display, source.display, target)
-            _check_same_columns(list(found), classes, parts.display, scores.display)
-        name = parts.name if parts.name not in {p.name for p in (scores, *others) if p is not parts} else parts.display
-        _check_new_name(name, models, parts.display)
-        if parts is not source:
-            _check_same_rows(parts.display, parts.n_rows, source.display, len(rows))
-        models[name] = ScoreColumns(parts, [found[c] for c in present], codes, counts[order], rows)
-    absent = [c for c, n in zip(classes, counts, strict=True) if not n]
-    return judge_rows(models, present, absent, level=level, budget=memory * GIB)
-
-
-def target_name(parts: Any, target: str, otherwise: str = "") -> str:
-    """Return the name of the target column, which ``mauc predict`` may have quoted."""
-    import pandas as pd
-
-    from mauc._tables.read import get_column
-
-    if target not in parts.names and as_cell(target) in parts.names:
-        return str(as_cell(target))
-    get_column(pd.DataFrame(columns=parts.names), target, "--target", Path(parts.display), otherwise)
-    return target
-
-
-def _check_same_rows(name: str, n: int, other: str, m: int) -> None:
-    if n != m:
-        raise Failure(f"{name} has {n} rows and {other} has {m}: they must be of the same rows in the same order")
-
-
-def _check_same_classes(differ: Any, name: str, other: str, target: str) -> None:
-    if len(differ):
-        raise Failure(
-            f"{name} has other classes in {target!r} than {other} (first: row {differ[0] + 1}): paired tests need the "
-            "same rows in the same order"
-        )
-
-
-def _check_same_columns(classes: Sequence[str], others: Sequence[str], name: str, other: str) -> None:
-    if set(classes) != set(others):
-        odd = sorted(set(classes) ^ set(others))[0]
-        raise Failure(f"only one of {name} and {other} scores the class {odd!r}: both must score the same classes")
-
-
-def _check_new_name(name: str, models: dict[str, Any], given: str) -> None:
-    if name in models:
-        raise Usage(f"--compare {given} is named twice, or is the scores themselves: name other scores")
-
-
-def _check_memory(n_rows: int, memory: float, name: str) -> None:
-    """Check that there is memory for two scores and a class code of every row."""
-    from mauc._tables.parts import available_memory
-
-    needed = n_rows * (8.0 + 8.0 + 1.0)
+    check_same_rows(scores, others, truth, target)
+    needed = scores.n_rows * (8.0 + 8.0 + 1.0)  # two scores and a class code of every row
     if needed > max(available_memory(), memory * GIB):
         raise Failure(
-            f"{name} has {n_rows} rows, which need {needed / GIB:.1f} GiB of memory, and "
+            f"{scores.display} has {scores.n_rows} rows, which need {needed / GIB:.1f} GiB of memory, and "
             f"{available_memory() / GIB:.1f} are free: use a larger machine, or mauc.dask on several"
         )
+    judged, rows, classes, models = align(scores, others, truth, target, prefix)
+    counts = dict(zip(judged.labels.tolist(), np.bincount(judged.codes).tolist(), strict=True))
+    present = sorted((c for c in classes if c in counts), key=lambda c: -counts[c])
+    place = {c: k for k, c in enumerate(present)}
+    codes = smallest_ints([place[c] for c in judged.labels.tolist()], len(present))[judged.codes]
+    sizes = np.array([counts[c] for c in present])
+    scored = {
+        name: ScoreColumns(table, [columns[c] for c in present], codes, sizes, rows)
+        for name, (table, columns) in models.items()
+    }
+    absent = [c for c in classes if c not in counts]
+    return judge_rows(scored, present, absent, level=level, budget=memory * GIB)
+
+
+def check_same_rows(scores: Any, others: Sequence[Any], truth: Any, target: str) -> None:
+    """Check that the target is there, and that all tables have the same number of rows."""
+    from mauc._tables.read import check_column
+
+    source = truth or scores
+    column = target_column(source, target)
+    if truth and column not in truth.names and target_column(scores, target) in scores.names:
+        raise Usage(
+            f"--truth {truth.display} has no column {target!r}, but {scores.display} has: name the scores first, then "
+            "--truth"
+        )
+    hint = "" if truth else "; if another table of the same rows has it, name that table with --truth"
+    check_column(source.names, column, "--target", source.display, hint)
+    for table in (scores, *others):
+        if table.n_rows != source.n_rows:
+            raise Failure(
+                f"{table.display} has {table.n_rows} rows and {source.display} has {source.n_rows}: they must be of "
+                "the same rows in the same order"
+            )
+
+
+def align(
+    scores: Any, others: Sequence[Any], truth: Any, target: str, prefix: str | None, keys: Collection[str] = ()
+) -> tuple[Any, Any, list[str], dict[str, tuple[Any, dict[str, str]]]]:
+    """Return the class of each row to judge, a mask of these rows, the classes that have scores, and the models.
+
+    A model is a table and the score column of each class. All tables are in memory, or all are read in parts; tables of
+    different classes are refused. ``keys`` are columns that hold no scores, beside the target.
+    """
+    import numpy as np
+
+    from mauc._tables.scores import as_in_columns, score_columns, scored_rows
+
+    def classes_of(table: Any, scored: Any) -> Any:
+        found = table.classes(target_column(table, target))
+        return found.renamed(as_in_columns(found.labels.tolist(), scored.names, prefix))
+
+    def score_names(table: Any) -> list[str]:
+        return [name for name in table.names if name not in {target_column(table, target), *keys}]
+
+    source, tables = truth or scores, (scores, *others)
+    true = classes_of(source, scores)
+    rows = scored_rows(true, score_names(scores), scores.display, prefix)
+    judged = true if rows.all() else true.subset(rows)
+    classes: list[str] = []
+    models: dict[str, tuple[Any, dict[str, str]]] = {}
+    for table in tables:
+        if table is not scores and target_column(table, target) in table.names:
+            theirs = classes_of(table, table)
+            place = {label: k for k, label in enumerate(true.labels.tolist())}
+            codes = np.array([place.get(label, -1) for label in theirs.labels.tolist()])[theirs.codes]
+            differ = np.flatnonzero(codes != true.codes)
+            if len(differ):
+                raise Failure(
+                    f"{table.display} has other classes in {target!r} than {source.display} (first: row "
+                    f"{table.row_number(differ[0])}): paired tests need the same rows in the same order"
+                )
+        columns = score_columns(score_names(table), judged.labels.tolist(), table.display, prefix)
+        classes = classes or list(columns)
+        odd = sorted(columns.keys() ^ set(classes))
+        if odd:
+            raise Failure(
+                f"only one of {table.display} and {scores.display} scores the class {odd[0]!r}: both must score the "
+                "same classes"
+            )
+        name = table.display if any(table.name == each.name for each in tables if each is not table) else table.name
+        if name in models:
+            raise Usage(f"--compare {table.display} is named twice, or is the scores themselves: name other scores")
+        models[name] = table, columns
+    return judged, rows, classes, models
+
+
+def target_column(table: Any, target: str) -> str:
+    """Return the name of the target column, which ``mauc predict`` may have quoted."""
+    return str(as_cell(target)) if target not in table.names and as_cell(target) in table.names else target

@@ -1,4 +1,4 @@
-"""Check output files and folders before the work begins."""
+"""Check output files before the work begins."""
 
 import os
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ def check_writable(path: Path, option: str, others: Iterable[Path] = ()) -> None
     for other in others:
         if destination(path) == destination(other):
             raise Failure(f"{option} {path} would overwrite {other}, which this command uses: choose another name")
-    _check_place(path, option, path)
+    _check_folder(path, option)
     if path.exists() and not os.access(path, os.W_OK):
         raise Failure(f"no permission to write {path}: choose another {option}, or change its permissions")
 
@@ -38,27 +38,20 @@ def check_ending(path: Path, option: str, what: str, *endings: str) -> None:
         raise Usage(f"{option} {path} is {what}, so it must end in .{endings[0]}")
 
 
-def check_folder(path: Path, option: str) -> None:
-    """Check a folder of results in the same way."""
-    if path.exists() and not path.is_dir():
-        raise Failure(f"{option} must be a folder, got the file {path}: choose another place")
-    _check_place(path / "file", option, path)
-
-
-def _check_place(file: Path, option: str, name: Path) -> None:
+def _check_folder(path: Path, option: str) -> None:
     """Check that missing folders can be made, and print a note; refuse new folders at the root of the file system."""
-    folder = destination(file).parent
+    folder = destination(path).parent
     missing = first_missing(folder)
     parent = folder if missing is None else missing.parent
     if not parent.is_dir():
-        raise Failure(f"{option} {name} cannot be written, {parent} is a file: choose another place")
-    if is_at_root(file):
+        raise Failure(f"{option} {path} cannot be written, {parent} is a file: choose another place")
+    if is_at_root(path):
         raise Failure(
-            f"{option} {name} needs the folder {missing} at the root, which does not exist: check the name, or "
+            f"{option} {path} needs the folder {missing} at the root, which does not exist: check the name, or "
             "make the folder first"
         )
     if not os.access(parent, os.W_OK | os.X_OK):
-        raise Failure(f"no permission to write {name}: choose another {option}, or change the permissions of {parent}")
-    if missing is not None and file.parent != REPORTS:  # the default name is not a typing error
-        made = folder if file.parent.exists() else file.parent
-        current().note(f"{option} {name}: making the folder {made}")
+        raise Failure(f"no permission to write {path}: choose another {option}, or change the permissions of {parent}")
+    if missing is not None and path.parent != REPORTS:  # the default name is not a typing error
+        made = folder if path.parent.exists() else path.parent
+        current().note(f"{option} {path}: making the folder {made}")

@@ -1,6 +1,6 @@
 """``mauc fit``: a table → a model file and a report on test rows."""
 
-import threading
+import shlex
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +12,6 @@ from mauc._archive import MAX_SIZE
 from mauc._cli.app import TABLE, Dates, DropUnlabelled, Encoding, Header, MaxSize, Missing, Separator, Sheet
 from mauc._cli.files import REPORTS, check_ending, check_writable
 from mauc._cli.output import TextTable, current
-from mauc._io import write_whole
 from mauc._lazy import process_age
 from mauc._tables.errors import Usage
 from mauc._text import visible
@@ -31,22 +30,6 @@ def fit(
     decide: Annotated[
         str, typer.Option(help="What predicted classes optimise: balanced, accuracy, or a table such as costs.csv.")
     ] = "balanced",
-    model: Annotated[
-        str | None, typer.Option(help="linear: train a linear model instead of the stack.", show_default=False)
-    ] = None,
-    surrogate: Annotated[
-        str | None, typer.Option(help="Pair loss of the linear model; default: exponential.", show_default=False)
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(help="Margin or rate of that pair loss; default: cross-validated.", show_default=False),
-    ] = None,
-    log_loss: Annotated[
-        float | None, typer.Option(help="Weight of the log-loss in the linear model.", show_default=False)
-    ] = None,
-    l2: Annotated[
-        float | None, typer.Option(help="L2 penalty of the linear model; default: cross-validated.", show_default=False)
-    ] = None,
     time_column: Annotated[
         str | None, typer.Option(help="Test on the latest rows by this column, which is then not a feature.")
     ] = None,
@@ -54,16 +37,12 @@ def fit(
         str | None, typer.Option(help="Never split the groups of this column, which is then not a feature.")
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out; can be repeated.")] = None,
-    drop_suspects: Annotated[
-        bool, typer.Option("--drop-suspects", help="Leave out columns flagged before training, such as a row number.")
-    ] = False,
     holdout: Annotated[
         float | None, typer.Option(help="Share of the rows to test on; default: 0.25.", show_default=False)
     ] = None,
     cv: Annotated[
         int | None, typer.Option(min=2, help="Test by cross-validation with this many folds.", show_default=False)
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Repeat the cross-validation with other folds.")] = 1,
     min_rows: Annotated[int, typer.Option(min=1, help="Leave out classes with fewer rows.")] = 1,
     drop_unlabelled: DropUnlabelled = False,
     drop_duplicates: Annotated[bool, typer.Option("--drop-duplicates", help="Use duplicate rows only once.")] = False,
@@ -78,10 +57,6 @@ def fit(
     importance: Annotated[
         bool, typer.Option("--importance/--no-importance", help="Compute permutation importance.")
     ] = True,
-    importance_pair: Annotated[
-        tuple[str, str] | None,
-        typer.Option(help="Add the importance of each column for these two classes.", show_default=False),
-    ] = None,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     max_size: MaxSize = MAX_SIZE,
@@ -94,36 +69,30 @@ def fit(
     """
     given = dict(locals())
     began = time.monotonic() - min(1.0, process_age())  # the start of Python counts
-    from mauc._tables.options import Linear, Options
-    from mauc._tables.parts import check_fits, find_parts, target_missing
+    from mauc._tables.options import Options
+    from mauc._tables.parts import Parts, check_fits, target_missing
     from mauc._tables.saved_scores import scores_path
-    from mauc._tables.text import Reading, check_separator
+    from mauc._tables.text import Reading
 
-    if model not in (None, "linear"):
-        raise Usage(f"--model must be 'linear', got {model!r}: leave it out to train the stack")
     if cv and holdout is not None:
         raise Usage("--cv tests on all rows in turn and --holdout on a share of them: leave one of them out")
-    is_linear = any(each is not None for each in (model, surrogate, alpha, l2, log_loss))
     same = set(Options.__dataclass_fields__) - {"holdout", "drop"}
     options = Options(
         **{name: value for name, value in given.items() if name in same},
         drop=tuple(drop or ()),
         holdout=0.25 if holdout is None else holdout,
-        importance_pairs=(importance_pair,) if importance_pair else (),
-        linear=Linear(surrogate, alpha, l2, log_loss) if is_linear else None,
     )
-    how = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
-    parts = find_parts([table], "TABLE")
+    how = Reading(tuple(missing or ()), encoding, sheet, separator, header)
+    check_fits(table, "take a random sample of its rows, or train a linear model in Python with mauc.dask")
     if target is None:
-        raise target_missing(parts, how, max_size)
+        raise target_missing(Parts((table,), (table,)), how, max_size)
     files = {"model": out, "scores": scores_path(out)} | ({} if no_report else {"report": report})
-    _check_files(files, parts.paths)
-    check_fits(parts)
+    _check_files(files, (table,))
     fitted = _train(table, options, max_size, how, began)
     _print_notes(fitted)
     fitted.save(out)
     if not no_report:
-        write_whole(report, fitted.page())
+        fitted.report.save(report)
     _print_summary(fitted, files)
 
 
@@ -142,7 +111,6 @@ def _check_files(files: dict[str, Path], tables: tuple[Path, ...]) -> None:
 def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -> Any:
     """Read the table, train and test."""
     from mauc._tables.fit import fit_data, read_data
-    from mauc._tables.model_file import load_skops
     from mauc._tables.text import display_path
     from mauc.ensemble.workers import Workers
 
@@ -154,23 +122,8 @@ def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -
     with Workers(options.n_workers, on_stop=stopped) as workers:
         with output.working(f"reading {display_path(table)}"):
             data = read_data(table, options, max_size, how)
-            _check_pairs(options.importance_pairs, data.labels)
-        # skops takes seconds to import; meanwhile the workers train.
-        threading.Thread(target=load_skops, daemon=True).start()
         with output.training(began + options.time_limit) as progress:
-            return fit_data(data, options, began=began, workers=workers, progress=progress)
-
-
-def _check_pairs(pairs: Any, labels: Any) -> None:
-    from mauc._tables.read import did_you_mean, first_names
-
-    classes = sorted(set(map(str, labels)))
-    for pair in pairs:
-        for name in (name for name in pair if name not in classes):
-            hint = did_you_mean(name, classes) or f"; the classes are {first_names(classes)}"
-            raise Usage(f"--importance-pair {name!r} is not a class{hint}")
-        if pair[0] == pair[1]:
-            raise Usage(f"--importance-pair must name two different classes, got {pair[0]!r} twice")
+            return fit_data(data, options, began, workers, progress)
 
 
 def _print_notes(fitted: Any) -> None:
@@ -178,23 +131,20 @@ def _print_notes(fitted: Any) -> None:
     output, found = current(), fitted.evaluation
     for text in fitted.flag_texts():
         output.note(text)
-    before = [flag.column for flag in fitted.flags if flag.kind in ("counter", "target", "constant", "code")]
-    if before and not fitted.dropped:
-        used = f"column {before[0]!r} is" if len(before) == 1 else f"the {len(before)} flagged columns are"
-        output.note(f"{used} used: leave out flagged columns with --drop-suspects, or a single one with --drop")
+    flagged = [flag.column for flag in fitted.flags if flag.kind in ("counter", "target", "code")]
+    if flagged:
+        options = " ".join(f"--drop {shlex.quote(name)}" for name in flagged[:8])
+        output.note(f"flagged columns are used; to leave them out add {options}")
     if found.n_untested:
         output.note(
             f"{found.n_untested} held-out rows are not tested: no training row has their class, or there are hundreds "
             "of classes and some were drawn"
         )
-    present = set(fitted.data.labels[found.probe_rows])
-    for name in sorted({name for pair in fitted.options.importance_pairs for name in pair} - present):
-        output.note(f"--importance-pair: no test row is of class {name!r}")
 
 
 def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
     """Print the summary for people, or the JSON for programs."""
-    from mauc._cli.summary import advice, as_json, headline, importance_tables, sizes, worst_pairs
+    from mauc._cli.summary import advice, as_json, headline, importance_table, sizes, worst_pairs
 
     output, found, options = current(), fitted.evaluation.judgement, fitted.options
     n_training = sum(fitted.training_rows.values())
@@ -203,37 +153,25 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
     )
     output.say(
         f"{fitted.model.about}: {n_training} training rows, {len(fitted.evaluation.rows)} test rows ({fitted.how})\n",
-        *headline(found, f"predicted classes chosen for {goal}" if fitted.board else ""),
+        *headline(found, f"predicted classes chosen for {goal}"),
         "",
         *_models_compared(fitted),
         sizes(found, fitted.training_rows),
         worst_pairs(found),
-        *importance_tables(fitted.importance, fitted.importance_note),
+        *importance_table(fitted.importance, fitted.importance_note),
         *advice(found),
         *(f"wrote {visible(file)}" for file in files.values()),
     )
-    guess, model = found.guess, found.headline
     output.result(
         {
             **as_json(found),
             "model": fitted.model.about,
             "tested_on": fitted.how,
-            "decisions": {
-                "decide": options.decide,
-                "accuracy": model.accuracy,
-                "balanced_accuracy": model.balanced_accuracy,
-                "largest": guess.label,
-                "accuracy_of_largest": guess.accuracy,
-                "balanced_accuracy_of_largest": guess.balanced_accuracy,
-            },
-            "leaderboard": asdict(fitted.board) if fitted.board else None,
+            "decide": options.decide,
+            "leaderboard": asdict(fitted.board),
             "cut": list(fitted.cut),
             "flags": [asdict(flag) for flag in fitted.flags],
-            "dropped": fitted.dropped,
-            "importance": {
-                "how": fitted.importance_note,
-                "columns": [each.to_json() for each in fitted.importance],
-            },
+            "importance": {"how": fitted.importance_note, "columns": [each.to_json() for each in fitted.importance]},
             "training_rows": fitted.training_rows,
             "files": files,
         }
@@ -242,12 +180,10 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
 
 def _models_compared(fitted: Any) -> list[str | TextTable]:
     """Return the models side by side, how one was chosen, and what the time limit cut."""
-    from mauc._cli.summary import comparison, leaderboard
+    from mauc._cli.summary import comparison
     from mauc._tables.training import STACK
 
     board, found = fitted.board, fitted.evaluation.judgement
-    if board is None:
-        return []
     chosen = f"{board.winner} was chosen by {board.chosen_by}; the test rows played no part in the choice."
     if len(board.entries) == 2:  # the other is the class frequencies
         chosen = f"Only one model was trained, {board.winner}; its validation score is that of {board.chosen_by}."
@@ -256,4 +192,5 @@ def _models_compared(fitted: Any) -> list[str | TextTable]:
     if fitted.options.cv:
         chosen = f"Each fold chose a model by its own training rows, and is tested with that choice. {chosen}"
     cut = [f"Cut: {fitted.cut_text}"] if fitted.cut else []
-    return [comparison(found) if fitted.options.cv else leaderboard(found, board), chosen, *cut, ""]
+    validation = None if fitted.options.cv else {entry.name: entry.validation for entry in board.entries}
+    return [comparison(found, validation), chosen, *cut, ""]

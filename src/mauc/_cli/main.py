@@ -3,21 +3,18 @@
 import gc
 import io
 import os
-import shutil
 import signal
 import sys
-import tempfile
-import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
 import mauc
-from mauc._cli.app import App
+from mauc._cli.app import with_common_options
 from mauc._cli.compare import compare
 from mauc._cli.demo import demo
 from mauc._cli.evaluate import evaluate
@@ -35,7 +32,7 @@ Examples:
   mauc compare model.skops other-model.skops
 """
 
-app = App(
+app = typer.Typer(
     help="Train and evaluate classifiers by multiclass AUC: every pair of classes counts the same, however rare.",
     epilog=EXAMPLES,
     no_args_is_help=True,
@@ -58,23 +55,27 @@ def before_all(version: Version = False) -> None:
 
 
 for command in (demo, fit, predict, evaluate, compare):
-    app.command()(command)
+    app.command()(with_common_options(command))
 
 
 def main() -> None:
     """Run the command and exit."""
     # Imports make a million objects that stay: collecting garbage among them takes a fifth of the time to start.
     gc.set_threshold(200_000)
-    is_closed = sys.stdout is None
-    _open_closed_streams()
-    if is_closed:
-        sys.stderr.write("mauc: standard output is closed: send it to a file, or to /dev/null\n")
-        sys.exit(1)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, as long as the process lives
+    if sys.stdout is None:
+        sys.exit("mauc: standard output is closed: send it to a file, or to /dev/null")
     for stream in (sys.stdout, sys.stderr):
         # Class names may hold characters that the terminal cannot show.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    with temporary_folder():
+    _end_by_signals()
+    with ExitStack() as stack:
+        if "MPLCONFIGDIR" not in os.environ and not _has_fonts():
+            with suppress(OSError):  # no folder can be written
+                folder = TemporaryDirectory(prefix="mauc-", ignore_cleanup_errors=True)
+                os.environ["MPLCONFIGDIR"] = stack.enter_context(folder)
         code = _run()
     gc.freeze()  # nothing to collect at the end of the process
     sys.exit(code)
@@ -93,13 +94,6 @@ def _run() -> int:
         sys.stderr.write(visible(_error_text(error), lines=True))
         _discard_output()
     return int(code or 0)
-
-
-def _open_closed_streams() -> None:
-    """Open closed standard streams on the null device, so that printing does not fail."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, as long as the process lives
 
 
 def _error_text(error: Exception) -> str:
@@ -123,38 +117,8 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@contextmanager
-def temporary_folder() -> Iterator[None]:
-    """Put all temporary files, and caches that the user does not have, into a folder that is removed at the end.
-
-    torch's compiler, Dask and :mod:`tempfile` follow ``TMPDIR``, matplotlib ``MPLCONFIGDIR``. TERM and HUP, which end
-    a process at once, end the command as an error does, so that nothing stays behind.
-    """
-    owner = os.getpid()
-    with suppress(OSError):  # no folder is writable: code that needs a file reports it
-        folder = tempfile.mkdtemp(prefix="mauc-")
-        _remove_abandoned(Path(folder).parent)
-        tempfile.tempdir = os.environ["TMPDIR"] = folder
-        if "MPLCONFIGDIR" not in os.environ and not _has_fonts():
-            os.environ["MPLCONFIGDIR"] = folder
-    _end_by_signals()
-    try:
-        yield
-    finally:
-        if tempfile.tempdir is not None and os.getpid() == owner:
-            shutil.rmtree(tempfile.tempdir, ignore_errors=True)
-
-
-def _remove_abandoned(parent: Path, oldest: float = 7 * 24 * 3600.0) -> None:
-    """Remove the empty folders of runs that were killed, a week later: a run of days may still need its own."""
-    for folder in parent.glob(f"mauc-{'?' * 8}"):
-        with suppress(OSError):
-            if time.time() - folder.stat().st_mtime > oldest:
-                folder.rmdir()
-
-
 def _has_fonts() -> bool:
-    """Return whether matplotlib has its list of fonts, which takes seconds to make, in the user's home."""
+    """Return whether the user's home has the list of fonts that matplotlib writes when skrub imports it."""
     config = cache = Path(os.path.expanduser("~"), ".matplotlib")
     if sys.platform.startswith(("linux", "freebsd")):
         config = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "matplotlib")
@@ -163,18 +127,12 @@ def _has_fonts() -> bool:
 
 
 def _end_by_signals() -> None:
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # Under nohup, HUP stays ignored.
-    numbers = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+    """Let TERM and HUP, which end a process at once, end the command as an error does: nothing stays behind."""
 
     def end(number: int, _: Any) -> None:
         raise SystemExit(128 + number)
 
-    def as_before() -> None:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
-
-    for number in numbers:
-        signal.signal(number, end)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=as_before)  # a child that is ended must end at once
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # under nohup, HUP stays ignored
+            signal.signal(number, end)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mauc._cli.output import TextTable
-from mauc._tables.training import Leaderboard
 from mauc.metrics import Importance, Interval, ModelComparison
 from mauc.report import Judgement
 from mauc.report.advice import advice as advice_of
@@ -68,43 +67,34 @@ def advice(judgement: Judgement) -> list[str]:
     return ["What to do next", *(f"- {line}" for line in found), ""] if found else []
 
 
-def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
-    """Return validation and test scores of all models, the chosen one first."""
-    headings = ("validation", "test MAUC", f"{judgement.level_text} interval", "difference", "p")
-    table = TextTable("Models compared; p: paired test against the first", ["model"], headings, narrow=True)
-    tests = {test.a: test for test in judgement.tests}
-    scores = {model.name: model for model in judgement.models}
-    for entry in board.entries:
-        found = scores[entry.name].mauc
-        validation = "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}"
-        row = (validation, f"{found.score:.4f}", _range(found))
-        table.add_row(entry.name, *row, *_against_first(tests.get(entry.name)))
-    return table
+def importance_table(found: Sequence[Importance], how: str) -> list[str | TextTable]:
+    """Return the most important columns, and how their importance was computed."""
+    if not found:
+        return [how] if how else []
+    which = f"; the top {COLUMNS} of {len(found)} columns" if len(found) > COLUMNS else ""
+    table = TextTable("", (), ("column", "drop", "standard error"))
+    for each in found[:COLUMNS]:
+        table.add_row(each.column, f"{each.drop:z.4f}", f"{each.stderr:.4f}" if each.drop else "–")
+    return [f"Permutation importance (MAUC drop): {how}{which}", table]
 
 
-def importance_tables(found: Sequence[Importance], how: str) -> list[str | TextTable]:
-    """Return the most important columns, over all pairs of classes and for each pair that was asked for."""
-    lines: list[str | TextTable] = []
-    for pair in dict.fromkeys(each.pair for each in found):
-        rows = [each for each in found if each.pair == pair]
-        of = "MAUC drop" if pair is None else f"AUC drop of {pair[0]} and {pair[1]}"
-        which = f"; the top {COLUMNS} of {len(rows)} columns" if len(rows) > COLUMNS else ""
-        table = TextTable("", (), ("column", "drop", "standard error"))
-        for each in rows[:COLUMNS]:
-            table.add_row(each.column, f"{each.drop:z.4f}", f"{each.stderr:.4f}" if each.drop else "–")
-        lines += [f"Permutation importance ({of}): {how}{which}", table]
-    return lines or ([how] if how else [])
+def comparison(judgement: Judgement, validation: Mapping[str, float] | None = None) -> TextTable:
+    """Return the scores of all models, with paired tests against the first.
 
-
-def comparison(judgement: Judgement) -> TextTable:
-    """Return the scores of all models, with paired tests against the first."""
-    title = f"Models compared; p: paired test against {judgement.headline.name}"
-    headings = ("MAUC", f"{judgement.level_text} interval", "accuracy", "difference", "p")
-    table = TextTable(title, ["model"], headings, narrow=True)
+    Validation scores of the models, if given, replace the accuracies.
+    """
+    test_scores = ["test MAUC" if validation else "MAUC", f"{judgement.level_text} interval"]
+    headings = ["validation", *test_scores] if validation else [*test_scores, "accuracy"]
+    title = "Models compared; p: paired test against the first"
+    table = TextTable(title, ["model"], [*headings, "difference", "p"], narrow=True)
     tests = {test.a: test for test in judgement.tests}
     for model in judgement.models:
-        interval = model.mauc
-        row = (f"{interval.score:.4f}", _range(interval), f"{model.accuracy:.4f}")
+        row = [f"{model.mauc.score:.4f}", _range(model.mauc)]
+        if validation:
+            known = not math.isnan(validation[model.name])
+            row = [f"{validation[model.name]:.4f}" if known else "–", *row]
+        else:
+            row.append(f"{model.accuracy:.4f}")
         table.add_row(model.name, *row, *_against_first(tests.get(model.name)))
     return table
 

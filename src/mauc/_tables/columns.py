@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +51,6 @@ def read_kinds(table: Table) -> dict[str, str]:
     return {name: "other" if name in others else "number" for name in table.columns}
 
 
-def text_columns(kinds: Mapping[str, str]) -> list[str]:
-    """Return the columns to read as text: a code such as 01 must not become the number 1."""
-    return [name for name, kind in kinds.items() if kind != "number"]
-
-
 def are_dates(words: Any) -> bool:
     """Return whether nine tenths of the first strings can be read as dates."""
     import pandas as pd
@@ -97,9 +91,12 @@ def check_finite(table: Table, path: Path) -> None:
             )
 
 
-def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Table, list[str]]:
-    """Return the table with the columns of the model, in its order and of its kinds, and the names of extra columns."""
-    names = [str(c) for c in table.columns]
+def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]]:
+    """Return the table with the columns of a ``TableModel``, in its order and of its kinds, and the extra names.
+
+    Refuses lists, infinite and huge numbers, and warns of values that the model reads as missing.
+    """
+    names, kinds = [str(c) for c in table.columns], model.kinds
     missing = [name for name in kinds if name not in names]
     if missing:
         close = nearest(missing[0], [n for n in names if n not in kinds])
@@ -124,10 +121,13 @@ def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Ta
                     stacklevel=2,
                 )
             known[name] = dates
+    check_single(known, path)
+    check_finite(known, path)
+    _warn_of_other_dates(known, model.columns, path)
     return known, [name for name in names if name not in kinds]
 
 
-def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
+def _warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
     """Warn of dates in a format that training did not have: they are read as missing."""
     import pandas as pd
 
@@ -145,7 +145,7 @@ def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
                     warnings.warn(
                         f"column {name!r} of {path} had dates{form} in training, and here holds "
                         f"{values.iloc[bad[0]]!r} (row {bad[0] + 1}, {len(bad)} in all): treated as missing",
-                        stacklevel=2,
+                        stacklevel=3,
                     )
 
 

@@ -1,15 +1,13 @@
 """Turn a table into labelled rows with features, and split them into training rows and test rows."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc import model_selection
 from mauc._tables.columns import check_finite, check_single, date_order, days_first_to_iso, read_kinds, with_iso_dates
 from mauc._tables.errors import Failure
 from mauc._tables.options import Options
@@ -36,13 +34,6 @@ class Data:
     groups: NDArray[Any] | None = None
     order: tuple[str, ...] | None = None
     """The classes from lowest to highest, if the target has an ordered data type."""
-
-    def without(self, names: Sequence[str]) -> "Data":
-        """Return the data without these columns."""
-        kinds = {name: kind for name, kind in self.kinds.items() if name not in names}
-        if not kinds:
-            raise Failure(f"--drop-suspects would drop every column of {self.path}: name some with --drop instead")
-        return replace(self, features=self.features[list(kinds)], kinds=kinds)
 
     def split(self, share: float, seed: int) -> Split:
         """Return training rows and test rows: the latest, whole groups, or random."""
@@ -201,38 +192,32 @@ def by_group(labels: Any, groups: Any, share: float, seed: int) -> Split:
     rng = np.random.default_rng(seed)
     _, codes = np.unique(labels, return_inverse=True)
     names, of_row = np.unique(groups, return_inverse=True)
-    table = np.zeros((len(names), codes.max() + 1), dtype=np.int64)
-    np.add.at(table, (of_row, codes), 1)
-    in_groups = (table > 0).sum(axis=0)
+    counts = np.zeros((len(names), codes.max() + 1), dtype=np.int64)
+    np.add.at(counts, (of_row, codes), 1)
+    sizes, in_groups = counts.sum(axis=1), (counts > 0).sum(axis=0)
+    in_training = counts.sum(axis=0)
     held = np.zeros(len(names), dtype=bool)
 
     def is_free(group: int) -> bool:
         """Return whether the other training groups have every class of this group."""
-        present = table[group] > 0
-        return not held[group] and bool(np.all(table[~held].sum(axis=0)[present] > table[group][present]))
+        present = counts[group] > 0
+        return not held[group] and bool(np.all(in_training[present] > counts[group][present]))
+
+    def hold_out(group: int) -> None:
+        held[group] = True
+        np.subtract(in_training, counts[group], out=in_training)
 
     for label in np.argsort(in_groups, kind="stable"):
-        if in_groups[label] > 1 and not table[held, label].any():
-            free = [g for g in rng.permutation(np.flatnonzero(table[:, label])) if is_free(int(g))]
+        if in_groups[label] > 1 and not counts[held, label].any():
+            free = [g for g in rng.permutation(np.flatnonzero(counts[:, label])) if is_free(g)]
             if free:
-                held[min(free, key=lambda g: table[g].sum())] = True
+                hold_out(min(free, key=lambda g: sizes[g]))
+    n_wanted = share * len(labels) - sizes[held].sum()
     for group in rng.permutation(len(names)):
-        rows = table.sum(axis=1)
-        if rows[held].sum() + rows[group] / 2 <= share * len(labels) and is_free(int(group)):
-            held[group] = True
+        if sizes[group] / 2 <= n_wanted and is_free(group):
+            hold_out(group)
+            n_wanted -= sizes[group]
     return _checked(labels, held[of_row], "in two groups or more; add groups, or leave --group out")
-
-
-def group_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split]:
-    """Return the folds of :func:`mauc.model_selection.group_folds` whose test rows have two classes or more.
-
-    >>> import numpy as np
-    >>> labels, groups = np.array(list("aabbaabb")), np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    >>> sorted((train.tolist(), test.tolist()) for train, test in group_folds(labels, groups, 5, seed=0))
-    [([0, 1, 2, 3], [4, 5, 6, 7]), ([4, 5, 6, 7], [0, 1, 2, 3])]
-    """
-    folds = model_selection.group_folds(labels, groups, n_folds, seed)
-    return [(train, test) for train, test in folds if len(np.unique(labels[test])) > 1]
 
 
 def _checked(labels: Any, held: Any, advice: str) -> Split:

@@ -62,10 +62,8 @@ def learn_decision(
     return {"scale": learned.scale_, "offsets": learned.offsets_, "lowest": learned._lowest, "costs": learned.costs_}
 
 
-def decisions_of(probabilities: Floats, decision: Decision | None) -> Ints:
-    """Return the ``(N,)`` codes of the predicted classes; the most probable ones if no decision was learned."""
-    if decision is None:
-        return np.asarray(probabilities.argmax(axis=1))
+def decisions_of(probabilities: Floats, decision: Decision) -> Ints:
+    """Return the ``(N,)`` codes of the predicted classes."""
     logs = log_scores(probabilities, decision["lowest"])
     if decision["costs"] is None:
         return np.asarray((decision["scale"] * logs + decision["offsets"]).argmax(axis=1))

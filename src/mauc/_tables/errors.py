@@ -1,27 +1,9 @@
 """Errors of the commands: one or two plain lines that say what to do, and an exit code."""
 
 import errno
-import re
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 """The disk is full, or the user's quota is used up."""
-
-NOT_CONVERGED = (
-    "the linear model stopped before it converged, so its scores may improve: use a larger --l2 or fewer columns"
-)
-PLAIN = {
-    r"cv must give a fold that holds out two classes": "too few rows of some classes to choose --alpha and --l2 by "
-    "cross-validation: give both, such as --alpha 4 --l2 0.01, add rows, or leave such classes out with --min-rows",
-    r"\S+ stopped before the gradient fell below tol": NOT_CONVERGED,
-    r"lbfgs failed to converge": NOT_CONVERGED,
-}
-"""Messages of libraries about their own parameters, and what a user of the command can do."""
-
-
-def in_plain_words(text: str) -> str:
-    """Return the first line of a library's message, rewritten if it names parameters that the command lacks."""
-    lines = text.strip().splitlines()
-    return next((plain for said, plain in PLAIN.items() if lines and re.match(said, lines[0])), "".join(lines[:1]))
 
 
 class Failure(Exception):
@@ -38,7 +20,7 @@ class Usage(Failure):
 
 def explain(error: Exception) -> str:
     """Return an error as the user should read it."""
-    first_line = in_plain_words(str(error)) or type(error).__name__
+    first_line = str(error).strip().partition("\n")[0] or type(error).__name__
     if isinstance(error, Failure):
         return str(error)
     if isinstance(error, OSError):

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from mauc._archive import MAX_SIZE
-from mauc._tables.columns import describe_columns, same_columns, warn_of_other_dates
+from mauc._tables.columns import describe_columns, same_columns
 from mauc._tables.data import Data, prepare
 from mauc._tables.decide import read_costs
 from mauc._tables.flags import (
@@ -23,10 +22,9 @@ from mauc._tables.flags import (
     flag_duplicates,
     flag_groups,
     flag_leaks,
-    flag_times,
     quick_scorer,
 )
-from mauc._tables.importance import importance_within
+from mauc._tables.importance import NO_TIME, importance_within
 from mauc._tables.model_file import TableModel, write_model
 from mauc._tables.options import Options
 from mauc._tables.progress import Progress
@@ -44,12 +42,7 @@ from mauc._typing import Ints
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
-from mauc.report import Report, render
-
-TRAINING_SHARE = 0.75
-"""Share of the time limit for training; the rest is for testing, importance and the report."""
-SHORT_ROWS, SHORT_CELLS = 5_000, 2_000_000
-"""Most training rows, and test rows, if the time limit is a few seconds; fewer if a table has many columns."""
+from mauc.report import Report
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,17 +54,14 @@ class FittedTable:
     model : TableModel
         Classifier and decision, as a model file holds them.
     evaluation : Evaluation
-        ``judgement`` has all numbers of the report.
-    board : Leaderboard or None
-        None for a linear model.
+        ``judgement`` has the test scores of all models.
+    board : Leaderboard
     importance : list of Importance
         Permutation importance of each column.
     importance_note : str
         How it was computed.
     flags : list of Flag
         Columns and rows that may make the score too good, found before and after training.
-    dropped : list of str
-        Columns that ``drop_suspects`` left out.
     training_rows : dict of class to int
     """
 
@@ -79,11 +69,10 @@ class FittedTable:
     options: Options
     model: TableModel
     evaluation: Evaluation
-    board: Leaderboard | None
+    board: Leaderboard
     importance: list[Importance]
     importance_note: str
     flags: list[Flag]
-    dropped: list[str]
     training_rows: dict[str, int]
     digests: dict[str, str] = field(repr=False)
 
@@ -95,7 +84,7 @@ class FittedTable:
     @property
     def cut(self) -> tuple[str, ...]:
         """What the time limit cut, in words; if empty, another machine gives the same model."""
-        return self.board.cut if self.board else ()
+        return self.board.cut
 
     @property
     def cut_text(self) -> str:
@@ -115,51 +104,25 @@ class FittedTable:
         import pandas as pd
 
         found = self.evaluation.judgement
-        tests = {test.a: test for test in found.tests}
-        entries = {} if self.board is None else {entry.name: entry for entry in self.board.entries}
-        rows = []
-        for model in found.models:
-            entry, test = entries.get(model.name), tests.get(model.name)
-            rows.append(
-                {
-                    "model": model.name,
-                    "validation": float("nan") if entry is None else entry.validation,
-                    "mauc": model.mauc.score,
-                    "low": model.mauc.low,
-                    "high": model.mauc.high,
-                    "difference": float("nan") if test is None else test.difference,
-                    "pvalue": float("nan") if test is None else test.holm,
-                    "seconds": float("nan") if entry is None else entry.seconds,
-                }
-            )
-        return pd.DataFrame(rows)
-
-    @property
-    def title(self) -> str:
-        """Heading of the report."""
-        return f"{self.data.path.name}: predicting {self.data.target}"
+        board = pd.DataFrame(
+            {"model": one.name, "mauc": one.mauc.score, "low": one.mauc.low, "high": one.mauc.high}
+            for one in found.models
+        )
+        of_model = board["model"].map
+        board.insert(1, "validation", of_model({entry.name: entry.validation for entry in self.board.entries}))
+        board["difference"] = of_model({test.a: test.difference for test in found.tests})
+        board["pvalue"] = of_model({test.a: test.holm for test in found.tests})
+        board["seconds"] = of_model({entry.name: entry.seconds for entry in self.board.entries})
+        return board
 
     @cached_property
     def report(self) -> Report:
-        """The report on the test rows."""
-        return Report(
-            self.data.labels[self.evaluation.rows],
-            self.evaluation.scores,
-            labels=self.evaluation.classes,
-            y_train=np.repeat(list(self.training_rows), list(self.training_rows.values())),
-            groups=self._groups,
-            title=self.title,
-            details=self.details(),
-            importance=self.importance,
-        )
-
-    def page(self) -> str:
-        """Return the report as HTML, with the flags beside the score: a reader may not see the terminal."""
+        """The report on the test rows, with the flags beside the score: a reader may not see the terminal."""
         found = self.evaluation.judgement
         cut = [f"Cut: {self.cut_text}"] if self.cut else []
-        return render(
+        return Report.of(
             replace(found, notes=(*found.notes, *cut, *self.flag_texts())),
-            title=self.title,
+            title=f"{self.data.path.name}: predicting {self.data.target}",
             details=self.details(),
             importance=self.importance,
             how_shuffled=self.importance_note,
@@ -167,23 +130,18 @@ class FittedTable:
 
     def flag_texts(self, most: int = 8) -> list[str]:
         """Return the first flags in words, and how many more there are."""
-        texts = [flag.text + (" (left out)" if flag.column in self.dropped else "") for flag in self.flags]
+        texts = [flag.text for flag in self.flags]
         more = len(texts) - most
         return texts if more <= 0 else [*texts[:most], f"{more} more flags: --json has all"]
 
-    @property
-    def _groups(self) -> NDArray[Any] | None:
-        """Groups of the test rows."""
-        return None if self.data.groups is None else self.data.groups[self.evaluation.rows]
-
     def details(self) -> list[tuple[str, str]]:
         """Return details about the training, for the end of the report."""
-        data, board = self.data, self.board
+        data = self.data
         return [
             ("table", str(data.path)),
             ("target", data.target),
             ("model", self.model.about + (", trained again on all rows after testing" if self.options.refit else "")),
-            *([("chosen by", board.chosen_by)] if board else []),
+            ("chosen by", self.board.chosen_by),
             *([("cut", self.cut_text)] if self.cut else []),
             ("training rows", str(sum(self.training_rows.values()))),
             ("test rows", f"{len(self.evaluation.rows)} ({self.how})"),
@@ -194,10 +152,9 @@ class FittedTable:
     @property
     def how(self) -> str:
         """How the test rows were chosen, in words."""
-        cv, repeats = self.options.cv, self.options.repeats
+        cv = self.options.cv
         if cv:
-            folds = f"{cv}-fold cross-validation" + (" of whole groups" if self.data.groups is not None else "")
-            return folds + (f", repeated {repeats} times" if repeats > 1 else "")
+            return f"{cv}-fold cross-validation" + (" of whole groups" if self.data.groups is not None else "")
         if self.data.times is not None:
             return "the latest rows"
         return "rows of whole groups" if self.data.groups is not None else "random, stratified rows"
@@ -216,25 +173,24 @@ class FittedTable:
         return pd.Series(np.asarray(self.classes, dtype=object)[predicted], index=table.index, name=self.data.target)
 
     def _scores(self, table: Table) -> Any:
-        known, _ = same_columns(_as_read(table), self.model.kinds, Path("the table"))
-        warn_of_other_dates(known, self.model.columns, Path("the table"))
+        known, _ = same_columns(_as_read(table), self.model, Path("the table"))
         return self.model.scores(known)
 
     def save(self, path: str | Path) -> Path:
         """Write the model for ``mauc predict``, and its test scores for ``mauc compare`` beside it; return its path."""
-        path, found, labels = Path(path), self.evaluation, self.data.labels
+        path, found, data = Path(path), self.evaluation, self.data
         write_model(path, self.model)
         saved = SavedScores(
-            self.model.about,
-            self.data.target,
-            self.how,
-            len(labels),
-            found.rows,
-            labels[found.rows],
-            found.classes,
-            found.repeats,
-            self.digests,
-            self._groups,
+            about=self.model.about,
+            target=data.target,
+            how=self.how,
+            n_rows=len(data.labels),
+            rows=found.rows,
+            labels=data.labels[found.rows],
+            classes=found.classes,
+            scores=found.scores,
+            columns=self.digests,
+            groups=None if data.groups is None else data.groups[found.rows],
         )
         write_saved_scores(path, saved)
         return path
@@ -251,20 +207,18 @@ def fit_table(
     drop: Sequence[str] = (),
     holdout: float = 0.25,
     cv: int | None = None,
-    repeats: int = 1,
     seed: int = 0,
     decide: str = "balanced",
     refit: bool = False,
     importance: bool = True,
     min_rows: int = 1,
     drop_unlabelled: bool = False,
-    drop_suspects: bool = False,
 ) -> FittedTable:
     """Train models on a table within a time limit, choose the best, and test it on held-out rows.
 
     Parameters
     ----------
-    table : data frame of pandas, or path of a .csv, .tsv, .xlsx, .arff, .parquet or .npz file
+    table : data frame of pandas, or path of a .csv, .tsv, .xlsx, .arff or .parquet file
         Columns may hold numbers, categories, dates or text, with missing values.
     target : str
         Column that holds the class of each row.
@@ -284,8 +238,6 @@ def fit_table(
         Share of the rows to test on.
     cv : int, optional
         Test by cross-validation with this many folds; the final model is trained on all rows.
-    repeats : int, default=1
-        How often to repeat the cross-validation, with other folds.
     seed : int, default=0
     decide : "balanced", "accuracy" or path of a table of costs, default="balanced"
         What predicted classes are chosen for, on validation rows.
@@ -295,8 +247,8 @@ def fit_table(
         Compute permutation importance.
     min_rows : int, default=1
         Leave out classes with fewer rows.
-    drop_unlabelled, drop_suspects : bool, default=False
-        Leave out rows without a class; columns that are flagged before training, such as a row number.
+    drop_unlabelled : bool, default=False
+        Leave out rows without a class.
 
     Returns
     -------
@@ -327,21 +279,19 @@ def fit_table(
         drop=tuple(drop),
         holdout=holdout,
         cv=cv,
-        repeats=repeats,
         seed=seed,
         decide=decide,
         refit=refit,
         importance=importance,
         min_rows=min_rows,
         drop_unlabelled=drop_unlabelled,
-        drop_suspects=drop_suspects,
     )
     with Workers(options.n_workers) as workers:
         if isinstance(table, str | Path):
             data = read_data(Path(table), options)
         else:
             data = prepare(_as_read(table), options, Path("the table"))
-        return fit_data(data, options, began=began, workers=workers)
+        return fit_data(data, options, began, workers, Progress())
 
 
 def _as_read(table: Table) -> Table:
@@ -356,83 +306,71 @@ def read_data(path: Path, options: Options, max_size: float = MAX_SIZE, how: Rea
     return prepare(table, options, display_path(path))
 
 
-def fit_data(
-    data: Data, options: Options, *, began: float, workers: Workers | None = None, progress: Progress | None = None
-) -> FittedTable:
+def fit_data(data: Data, options: Options, began: float, workers: Workers, progress: Progress) -> FittedTable:
     """Train and test; the time limit counts from ``began``, in the seconds of :func:`time.monotonic`."""
-    progress = progress or Progress()
     costs = read_costs(options.decide, np.unique(data.labels))
     seed, labels = options.seed, data.labels
-    if options.cv:
-        folds = cv_folds(labels, data.groups, options.cv, options.repeats, seed)
-    else:
-        folds = [[data.split(options.holdout, seed)]]
-    train, test = folds[0][0]
+    folds = cv_folds(labels, data.groups, options.cv, seed) if options.cv else [data.split(options.holdout, seed)]
+    train, test = folds[0]
     n_unknown = len(labels) - len(train) - len(test)
     cut: list[str] = []
-    if options.few_seconds and not options.linear:
+    if options.few_seconds:
         train, test = (_few_rows(data, rows, name, seed, cut) for rows, name in ((train, "training"), (test, "test")))
     progress.step("checking the columns")
     some = train[of_some_classes(labels[train], seed)]
-    columns = data.features.iloc[some]
     now = time.monotonic()
     until = now + 0.2 * (began + options.time_limit - now)
     try:
-        flags = flag_columns(columns, labels[some], data.target, seed, deadline=until)
+        flags = flag_columns(data.features.iloc[some], labels[some], data.target, seed, deadline=until)
     except TimeoutError:
         flags = []
         cut.append("the search for columns that may leak the answer was not ready in time")
-    suspects = [flag.column for flag in flags if flag.column is not None]
     cells = cell_hashes(data.features)
-    flags += flag_duplicates(cells, train, test, ignore=suspects)
-    dropped = suspects if options.drop_suspects else []
-    if dropped:
-        data = data.without(dropped)
+    flags += flag_duplicates(cells, train, test, ignore={str(flag.column) for flag in flags})
     trainer = Trainer(data, options, costs, progress, workers)
     # The rest of the time is for writing the model and the report: many trees take seconds.
     ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)
     now = time.monotonic()
-    until = now + TRAINING_SHARE * (0.5 if options.refit else 1.0) * max(0.0, ends - now)
+    # A quarter is for testing and importance.
+    until = now + 0.75 * (0.5 if options.refit else 1.0) * max(0.0, ends - now)
     if options.cv:
         evaluation = cross_validate(trainer, folds, until)
     else:
         # On a busy machine, threads that wait for each other take more time than a small forest.
         with threadpool_limits(1 if options.few_seconds else None):
             evaluation = evaluate_holdout(trainer, train, test, until, n_unknown)
-    final, board = evaluation.final, evaluation.final.board
+    final = evaluation.final
+    cut = [*final.board.cut, *cut]
     if options.refit:
         progress.prefix = "on all rows: "
         now = time.monotonic()
         final = trainer.train(np.arange(len(labels)), test, now + 0.8 * max(0.0, ends - now))
-        cut.extend(final.board.cut if final.board else ())
+        cut.extend(final.board.cut)
     importance, note = _importance(evaluation, trainer, ends)
     deadline = ends - 0.05 * options.time_limit
     flags += _flag_leaks(trainer, evaluation, train, test, importance, deadline)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
     hashes = np.unique(row_hashes({name: cells[name][rows] for name in data.kinds}))
-    model = TableModel(final.classifier, data.kinds, data.target, final.about, final.decision, hashes)
+    model = TableModel(final.classifier, data.kinds, data.target, final.board.about, final.decision, hashes)
     in_training = labels if options.cv else labels[train]
     counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
-    board = None if board is None else replace(board, cut=(*board.cut, *cut))
     return FittedTable(
         data=data,
         options=options,
         model=model,
         evaluation=evaluation,
-        board=board,
+        board=replace(evaluation.final.board, cut=tuple(cut)),
         importance=importance,
         importance_note=note,
         flags=flags,
-        dropped=dropped,
         training_rows=counts,
         digests=column_digests(cells),
     )
 
 
 def _few_rows(data: Data, rows: Ints, name: str, seed: int, cut: list[str]) -> Ints:
-    """Return as many of the rows as a few seconds allow, and note in ``cut`` if these are not all."""
-    n_classes = len(np.unique(data.labels))
-    most = max(1_000, 3 * n_classes, min(SHORT_ROWS, SHORT_CELLS // data.features.shape[1]))
+    """Return up to 5,000 of the rows, fewer of many columns, and note in ``cut`` if these are not all."""
+    most = max(1_000, 3 * len(np.unique(data.labels)), min(5_000, 2_000_000 // data.features.shape[1]))
     some = rows[some_of_each(data.labels[rows], most, seed)]
     if len(some) < len(rows):
         cut.append(f"the time limit allows {len(some):,} of {len(rows):,} {name} rows")
@@ -454,45 +392,31 @@ def _flag_leaks(
         return []
     trainer.progress.step("looking for leaks")
     table, labels = data.features, data.labels
-    scorer = quick_scorer(labels, deadline, seed, quick=trainer.options.few_seconds)
+    scorer = quick_scorer(labels, deadline, seed)
     score = evaluation.judgement.headline.mauc.score
     flags = flag_leaks(table, labels, train, test, data.target, score, importance, scorer, seed)
     if data.groups is None and data.times is None:
         flags += flag_groups(table, labels, train, test, scorer, seed)
-        flags += flag_times(table, labels, scorer, seed)
     return flags
 
 
 def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[list[Importance], str]:
     """Return the importance of each column on rows that the model did not see, and how it was computed."""
     options, data = trainer.options, trainer.data
-    if not (options.importance or options.importance_pairs):
+    if not options.importance:
         return [], ""
-    probe, rows = evaluation.probe, evaluation.probe_rows
-    present = set(data.labels[rows])
     # The rest is for writing the model and the report.
     seconds = 0.6 * (ends - time.monotonic())
-    stop = time.monotonic() + seconds
-    no_time = "no time for permutation importance: raise --time-limit"
     if seconds < 0.05 * options.time_limit:
-        return [], no_time
-
-    def watch(column: str) -> None:
-        if time.monotonic() > stop:
-            raise TimeoutError
-        trainer.progress.step(f"shuffling {column}")
-
-    try:
-        return importance_within(
-            0.8 * seconds,
-            probe.classifier.predict_proba,
-            data.features.iloc[rows],
-            data.labels[rows],
-            probe.classes,
-            between=[pair for pair in options.importance_pairs if present.issuperset(pair)],
-            groups=None if data.groups is None else data.groups[rows],
-            seed=options.seed,
-            watch=watch,
-        )
-    except TimeoutError:
-        return [], no_time
+        return [], NO_TIME
+    probe, rows = evaluation.probe, evaluation.probe_rows
+    return importance_within(
+        seconds,
+        probe.classifier.predict_proba,
+        data.features.iloc[rows],
+        data.labels[rows],
+        probe.classes,
+        groups=None if data.groups is None else data.groups[rows],
+        seed=options.seed,
+        watch=lambda column: trainer.progress.step(f"shuffling {column}"),
+    )

@@ -1,28 +1,27 @@
 """Flag columns that may leak the answer, test rows that duplicate training rows, and splits that flatter the score.
 
-A flag changes nothing unless the user says so: a column that looks like a leak may be the one good measurement.
+A flag changes nothing: a column that looks like a leak may be the one good measurement.
 Before training, each column is checked alone. After training, a quick model is fitted with and without a suspicious
-column, and with a random split and a split by groups or time.
+column, and with a random split and a split by groups.
 """
 
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mauc._tables.columns import are_dates
-from mauc._tables.data import Split, by_group, by_time, stratified
+from mauc._tables.data import by_group, stratified
 from mauc._tables.errors import Failure
 from mauc._tables.read import Table
 from mauc._tables.saved_scores import Hashes, row_hashes
 from mauc._typing import Ints
-from mauc.metrics import Importance, mauc_score
+from mauc.metrics import Importance, Interval, mauc_interval, mauc_score
 from mauc.model_selection import RareClassKFold, some_of_each
 
 FEW_ROWS = 10  # with fewer rows, any column may be unique by chance
@@ -32,8 +31,10 @@ IDENTIFIER = re.compile(
     # Words that name an ID anywhere, and words that do so only at the end: number_of_rooms is a measurement.
     rf"(^|[^a-z])(({OWNER})?ids?|idx|uuid|guid|unnamed)([^a-z]|$)|(^|[^a-z])(index|key|nr|no|number|row)[^a-z]*$"
 )
-FitAndScore = Callable[[Table, Ints, Ints], float]
-"""Fits a quick model on the training rows of a table; returns its MAUC on the test rows, or NaN without time."""
+FitAndScore = Callable[[Table, Ints, Ints], Interval]
+"""Fits a quick model on the training rows of a table; returns its MAUC on the test rows, or ``NO_SCORE``."""
+NO_SCORE = Interval(math.nan, math.nan, math.nan, math.nan)
+"""There is no time to fit a model, or no way to split the rows."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Flag:
     """A column, or rows, that a reader should think about before believing the score."""
 
     kind: str
-    """counter, target, constant or code (before training); leak, group or time (after); rows for duplicates."""
+    """counter, target or code (before training); leak or group (after); rows for duplicates."""
     column: str | None
     mauc: float
     """Out-of-fold multiclass AUC of this column alone; NaN for flags that do not use it."""
@@ -62,18 +63,17 @@ def flag_columns(
 
     Raise ``TimeoutError`` at the ``deadline``, in the seconds of :func:`time.monotonic`.
 
-    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly alone (a MAUC of
+    A column is flagged if it counts the rows, predicts the target almost perfectly alone (a MAUC of
     ``nearly_perfect``), or is different in nearly every row, as an ID is. With more than ``many_columns``, the MAUC of
     a column whose :func:`column_recall` is low is not computed.
 
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> table = pd.DataFrame({"Id": np.arange(60), "unit": "cm", "code": np.repeat([7, 8, 9], 20)})
+    >>> table = pd.DataFrame({"Id": np.arange(60), "code": np.repeat([7, 8, 9], 20)})
     >>> for flag in flag_columns(table, np.repeat(["oak", "elm", "yew"], 20), "species"):
     ...     print(flag.column, flag.kind, round(flag.mauc, 2))
     Id counter 1.0
-    unit constant nan
     code target 1.0
     """
     rows = some_of_each(labels, int(np.clip(200_000 // max(1, table.shape[1]), 1_000, 5_000)), seed)
@@ -85,13 +85,12 @@ def flag_columns(
             raise TimeoutError
         values = table[name]
         if values.nunique(dropna=False) < 2:
-            found.append(Flag("constant", name, float("nan"), f"column {name!r} has the same value in every row"))
             continue
         counts, is_map, is_code = _counts_rows(values), _is_map(values, labels), _is_code(name, values)
         flagged = counts or is_map or is_code
         if not flagged and table.shape[1] > many_columns and column_recall(values.iloc[rows], some_labels) < 0.9:
             continue
-        alone = _column_mauc(values.iloc[rows], some_labels, seed)
+        alone = column_mauc(values.iloc[rows], some_labels, seed)
         if counts:
             kind = "counter"
             text = f"looks like a row number (MAUC {alone:.3f} alone): new rows will have other numbers"
@@ -109,7 +108,7 @@ def flag_columns(
     return found
 
 
-def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore: Sequence[str] = ()) -> list[Flag]:
+def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore: Collection[str] = ()) -> list[Flag]:
     """Flag test rows that equal training rows in every column, except those to ``ignore``, such as a row number.
 
     ``cells`` are the hashes of all cells, by column.
@@ -125,33 +124,27 @@ def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore
         f"{rows}{' in all columns that are not flagged' if ignore else ''} ({100 * n / len(test):.1f} % of the test "
         "rows): drop duplicates, or keep related rows together with --group"
     )
-    return [Flag("rows", None, float("nan"), text)]
+    return [Flag("rows", None, math.nan, text)]
 
 
-def column_scores(values: Any, labels: NDArray[Any], seed: int = 0) -> tuple[Ints, NDArray[np.float64]]:
-    """Return the rows that can be held out, and their ``(n, C)`` out-of-fold scores by one column alone.
+def column_mauc(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
+    """Return the out-of-fold MAUC of one column alone; NaN if fewer than two classes can be held out.
 
     A decision tree scores numbers, and the class frequencies of each value score all others, with equal weight for
     every class. A value without training rows gets the same score for every class.
     """
-    _, codes = np.unique(labels, return_inverse=True)
+    classes, codes = np.unique(labels, return_inverse=True)
     is_number = values.dtype.kind in "iufb"
     cells = np.asarray(values, dtype=np.float64)[:, None] if is_number else _factorised(values)
-    scores = np.full((len(codes), codes.max() + 1), np.nan)
+    scores = np.full((len(codes), len(classes)), np.nan)
     for train, test in RareClassKFold(3, random_state=seed).split(codes, codes):
         if len(test):
             learn = _tree if is_number else _frequencies
-            scores[test] = learn(cells[train], codes[train], cells[test], scores.shape[1])
+            scores[test] = learn(cells[train], codes[train], cells[test], len(classes))
     rows = np.flatnonzero(~np.isnan(scores[:, 0]))
-    return rows, scores[rows]
-
-
-def _column_mauc(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
-    """Return the out-of-fold MAUC of one column; NaN if fewer than two classes can be held out."""
-    rows, scores = column_scores(values, labels, seed)
-    if len(np.unique(labels[rows])) < 2:
-        return float("nan")
-    return mauc_score(labels[rows], scores, labels=np.unique(labels), absent="ignore")
+    if len(np.unique(codes[rows])) < 2:
+        return math.nan
+    return mauc_score(labels[rows], scores[rows], labels=classes, absent="ignore")
 
 
 def column_recall(values: Any, labels: NDArray[Any], most_bins: int = 100) -> float:
@@ -224,16 +217,13 @@ def _is_map(values: Any, labels: NDArray[Any]) -> bool:
 
 def _is_code(name: str, values: Any) -> bool:
     """Return whether these are nearly unique words, or whole numbers with the name of an ID, and no dates."""
-    from pandas.api.types import infer_dtype
-
     known = values.dropna()
     if len(known) < FEW_ROWS or known.nunique() < 0.9 * len(known):
         return False
     if values.dtype.kind in "iuf":
         return bool(np.array_equal(known, np.floor(known)) and _is_named_as_id(name))
     words = known.astype(str).str.strip()
-    is_decimal = infer_dtype(known) == "decimal"  # numbers, in Parquet
-    return not is_decimal and bool(words.str.contains(r"\s").mean() < 0.5) and not are_dates(words)
+    return bool(words.str.contains(r"\s").mean() < 0.5) and not are_dates(words)
 
 
 def _is_named_as_id(name: str) -> bool:
@@ -269,13 +259,14 @@ def flag_leaks(
     most_left = 0.5 + (score - 0.5) / 3
     found = []
     for each in importance:
-        if each.pair is not None or score - each.drop > most_left:
+        if score - each.drop > most_left:
             continue
-        alone = _column_mauc(table[each.column].iloc[rows], labels[rows], seed)
+        alone = column_mauc(table[each.column].iloc[rows], labels[rows], seed)
         if not alone >= 0.9:
             continue
-        refitted = fit_and_score(table.drop(columns=each.column), train, test) if table.shape[1] > 1 else math.nan
-        without = score - each.drop if math.isnan(refitted) else refitted
+        rest = table.drop(columns=each.column)
+        refitted = fit_and_score(rest, train, test) if rest.shape[1] else NO_SCORE
+        without = score - each.drop if math.isnan(refitted.score) else refitted.score
         if without <= most_left:
             text = (
                 f"column {each.column!r} alone predicts {target!r} almost perfectly (MAUC {alone:.3f} alone, "
@@ -291,27 +282,25 @@ def flag_groups(
     """Flag columns of codes that are in training and test rows and predict the class: persons, devices, …
 
     For the two strongest ones, a quick model is scored with a random split and with whole groups held out. A column is
-    not flagged if the difference is small.
+    not flagged if the difference is within chance, or too small to matter.
     """
     rows = train[some_of_each(labels[train], CHECKED_ROWS, seed)]
     found = []
     for name in map(str, table.columns):
         values = table[name]
-        are_codes = are_recurring_codes(name, values, labels, rows, seed)
-        if not are_codes or values.iloc[test].isin(values.iloc[train].dropna()).mean() < 0.5:
-            continue
-        alone = _column_mauc(values.iloc[rows].astype(str), labels[rows], seed)
-        if alone >= 0.6:
-            found.append((alone, name))
+        recur = are_recurring_codes(name, values, labels, seed)
+        if recur and values.iloc[test].isin(values.iloc[train].dropna()).mean() >= 0.5:
+            alone = column_mauc(values.iloc[rows].astype(str), labels[rows], seed)
+            found += [(alone, name)] if alone >= 0.6 else []
     flags = []
     for alone, name in sorted(found, reverse=True)[:2]:
-        groups = np.asarray(table[name].astype(str))
-        some = _rows_of_some_groups(groups, CHECKED_ROWS, seed)
-        split = partial(by_group, labels[some], groups[some], seed=seed)
-        scores = _score_both_ways(table, labels, name, some, split, fit_and_score, seed)
-        if scores is not None and not scores.differ:
+        random, grouped = _random_and_grouped(table, labels, name, fit_and_score, seed)
+        difference = random.score - grouped.score
+        # NaN is not below: without scores, the codes are reason enough.
+        if difference < max(0.03, 2.0 * math.hypot(random.stderr, grouped.stderr)):
             continue
-        both = f" (MAUC {scores.random:.3f}, but {scores.other:.3f} with whole groups held out)" if scores else ""
+        scores = f" (MAUC {random.score:.3f}, but {grouped.score:.3f} with whole groups held out)"
+        both = "" if math.isnan(difference) else scores
         text = (
             f"column {name!r} holds codes that are in both training and test rows{both}: if new rows will have new "
             f"codes, use --group {name}"
@@ -320,64 +309,20 @@ def flag_groups(
     return flags
 
 
-def flag_times(table: Table, labels: NDArray[Any], fit_and_score: FitAndScore, seed: int = 0) -> list[Flag]:
-    """Flag the first of two columns of dates by which the latest rows are predicted worse than random rows."""
-    columns = ((str(name), _times(table[name])) for name in table.columns)
-    rows = some_of_each(labels, CHECKED_ROWS, seed)
-    for name, times in [(name, times) for name, times in columns if times is not None][:2]:
-        split = partial(by_time, labels[rows], times[rows])
-        scores = _score_both_ways(table, labels, name, rows, split, fit_and_score, seed)
-        if scores is not None and scores.differ:
-            text = (
-                f"the latest rows by column {name!r} are predicted worse than random rows (MAUC {scores.other:.3f} and "
-                f"{scores.random:.3f}): if the model is for later rows, use --time-column {name}"
-            )
-            return [Flag("time", name, float("nan"), text)]
-    return []
-
-
-class _TwoScores(NamedTuple):
-    """Multiclass AUCs of a quick model with a random split, and with a split by groups or times."""
-
-    random: float
-    other: float
-    margin: float
-    """Two standard errors of the difference."""
-
-    @property
-    def differ(self) -> bool:
-        """Whether the random split scores higher, by more than chance and by enough to matter."""
-        return self.random - self.other >= max(0.03, self.margin)
-
-
-def _score_both_ways(
-    table: Table,
-    labels: NDArray[Any],
-    name: str,
-    rows: Ints,
-    split: Callable[..., Split],
-    fit_and_score: FitAndScore,
-    seed: int,
-    share: float = 0.25,
-) -> _TwoScores | None:
-    """Score a random split of the rows, and another one without its column; None if either fails."""
+def _random_and_grouped(
+    table: Table, labels: NDArray[Any], name: str, fit_and_score: FitAndScore, seed: int, share: float = 0.25
+) -> tuple[Interval, Interval]:
+    """Return the MAUC of a quick model with a random split, and with whole groups held out and without their column."""
+    groups = np.asarray(table[name].astype(str))
+    rows = _rows_of_some_groups(groups, CHECKED_ROWS, seed)
     try:
-        train, test = (rows[part] for part in split(share=share))
-    except Failure:  # too few groups or times
-        return None
+        train, test = (rows[part] for part in by_group(labels[rows], groups[rows], share, seed))
+    except Failure:  # too few groups
+        return NO_SCORE, NO_SCORE
     random_train, random_test = (rows[part] for part in stratified(labels[rows], share, seed))
     random = fit_and_score(table, random_train, random_test)
-    other = fit_and_score(table.drop(columns=name), train, test) if table.shape[1] > 1 else 0.5
-    if math.isnan(random + other):
-        return None
-    variance = _variance(random, labels[random_test]) + _variance(other, labels[test])
-    return _TwoScores(random, other, 2.0 * math.sqrt(variance))
-
-
-def _variance(score: float, labels: NDArray[Any]) -> float:
-    """Return about the variance of a multiclass AUC θ of these test rows: ``θ(1 − θ)/3 · Σ_i (2/C)² / n_i``."""
-    counts = np.unique(labels, return_counts=True)[1]
-    return score * (1.0 - score) / 3.0 * float(np.sum((2.0 / len(counts)) ** 2 / counts))
+    rest = table.drop(columns=name)
+    return random, fit_and_score(rest, train, test) if rest.shape[1] else Interval(0.5, 0.5, 0.5, 0.0)
 
 
 def _rows_of_some_groups(keys: NDArray[Any], most: int, seed: int) -> Ints:
@@ -388,89 +333,56 @@ def _rows_of_some_groups(keys: NDArray[Any], most: int, seed: int) -> Ints:
     return np.flatnonzero(np.isin(codes, order[:n_groups]))
 
 
-def are_recurring_codes(
-    name: str,
-    values: Any,
-    labels: NDArray[Any],
-    rows: Ints | None = None,
-    seed: int = 0,
-    *,
-    least_codes: int = 20,
-    least_rows: float = 1.5,
-) -> bool:
-    """Return whether there are many values, each in a few rows, named or written as IDs: letters with digits.
+def are_recurring_codes(name: str, values: Any, labels: NDArray[Any], seed: int = 0) -> bool:
+    """Return whether there are 20 values or more, each in a few rows, named or written as IDs: letters with digits.
 
-    A number that predicts the class as well by its size as by its exact value is a measurement, not a code. This is
-    checked on the given ``rows``, by default some of each class.
+    A number that predicts the class as well by its size as by its exact value is a measurement, not a code.
     """
-    if not _look_like_codes(name, values, least_codes, least_rows):
-        return False
-    if values.dtype.kind not in "iuf":
-        return True
-    rows = some_of_each(labels, CHECKED_ROWS, seed) if rows is None else rows
-    some, some_labels = values.iloc[rows], labels[rows]
-    by_size = _column_mauc(some, some_labels, seed)
-    return not (by_size >= 0.6 and by_size > _column_mauc(some.astype(str), some_labels, seed) - 0.03)
-
-
-def _look_like_codes(name: str, values: Any, least_codes: int, least_rows: float) -> bool:
     known = values.dropna()
     codes = known.unique()
-    if len(codes) < least_codes or len(known) < least_rows * len(codes) or values.dtype.kind in "bM":
+    is_number = values.dtype.kind in "iuf"
+    if len(codes) < 20 or len(known) < 1.5 * len(codes) or values.dtype.kind in "bM":
         return False
-    if values.dtype.kind == "f" and not np.array_equal(known, np.floor(known)):
-        return False
-    if _is_named_as_id(name):
+    if not _is_named_as_id(name):
+        return not is_number and _are_letters_with_digits(codes[:500].astype(str))
+    if not is_number:
         return True
-    words = codes[:500].astype(str) if values.dtype.kind not in "iuf" else []
+    if not np.array_equal(known, np.floor(known)):
+        return False
+    rows = some_of_each(labels, CHECKED_ROWS, seed)
+    by_size = column_mauc(values.iloc[rows], labels[rows], seed)
+    return not (by_size >= 0.6 and by_size > column_mauc(values.iloc[rows].astype(str), labels[rows], seed) - 0.03)
+
+
+def _are_letters_with_digits(words: Any) -> bool:
     mixed = [any(c.isdigit() for c in w) and any(c.isalpha() for c in w) and " " not in w.strip() for w in words]
-    return bool(mixed) and float(np.mean(mixed)) > 0.9 and min(map(len, words)) >= 4
+    return float(np.mean(mixed)) > 0.9 and min(map(len, words)) >= 4
 
 
-def _times(values: Any, *, least: int = 20) -> NDArray[np.float64] | None:
-    """Return dates as numbers; None if the column holds none, or has missing values."""
-    import pandas as pd
+def quick_scorer(labels: NDArray[Any], deadline: float, seed: int = 0, *, most_classes: int = 100) -> FitAndScore:
+    """Return a scorer that fits extra trees on up to 3,000 of the training rows.
 
-    is_other = values.dtype.kind in "iufb" or values.nunique() < least or values.isna().any()
-    if is_other or not are_dates(values.astype(str)):
-        return None
-    dates = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
-    return None if dates.isna().any() else np.asarray(dates.astype("int64"), dtype=np.float64)
-
-
-def quick_scorer(
-    labels: NDArray[Any],
-    deadline: float,
-    seed: int = 0,
-    *,
-    quick: bool = False,
-    most_rows: int = 3_000,
-    most_classes: int = 100,
-) -> FitAndScore:
-    """Return a scorer that fits extra trees on some of the training rows, with ``quick`` columns if asked for.
-
-    It returns NaN if the time until the ``deadline``, in the seconds of :func:`time.monotonic`, is less than twice
+    There is no score if the time until the ``deadline``, in the seconds of :func:`time.monotonic`, is less than twice
     that of the longest call so far, or where there are too many classes.
     """
-    longest = 0.25 if quick else 1.0
+    from sklearn.ensemble import ExtraTreesClassifier
 
-    def fit_and_score(table: Table, train: Ints, test: Ints) -> float:
+    from mauc.ensemble import TableColumns
+
+    longest = 1.0
+
+    def fit_and_score(table: Table, train: Ints, test: Ints) -> Interval:
         nonlocal longest
         began = time.monotonic()
         if began + 2.0 * longest > deadline or len(np.unique(labels)) > most_classes:
-            return math.nan
-        from sklearn.ensemble import ExtraTreesClassifier
-
-        from mauc.ensemble import TableColumns
-
-        fitted, scored = (part[some_of_each(labels[part], most_rows, seed)] for part in (train, test))
-        columns = TableColumns(quick=quick)
+            return NO_SCORE
+        fitted, scored = (part[some_of_each(labels[part], 3_000, seed)] for part in (train, test))
+        columns = TableColumns()
         X = columns.fit_transform(table.iloc[fitted], labels[fitted])
         model = ExtraTreesClassifier(60, min_samples_leaf=2, random_state=seed).fit(X, labels[fitted])
         scored = scored[np.isin(labels[scored], model.classes_)]
         scores = model.predict_proba(columns.transform(table.iloc[scored]))
-        found = mauc_score(labels[scored], scores, labels=model.classes_, absent="ignore")
         longest = max(longest, time.monotonic() - began)
-        return float(found)
+        return mauc_interval(labels[scored], scores, labels=model.classes_, absent="ignore")
 
     return fit_and_score

@@ -1,7 +1,7 @@
 """Compute the permutation importance of a table's columns within a number of seconds."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from mauc.model_selection import some_of_each
 
 PLANS = ((100, 1), (500, 1), (2_000, 1), (2_000, 5))
 """Rows and shuffles, from the quickest plan to the most precise one."""
+NO_TIME = "no time for permutation importance: raise --time-limit"
 
 
 def importance_within(
@@ -23,59 +24,64 @@ def importance_within(
     labels: NDArray[Any],
     classes: NDArray[Any],
     *,
-    between: Sequence[tuple[str, str]] = (),
     groups: NDArray[Any] | None = None,
     seed: int = 0,
-    watch: Callable[[str], None] | None = None,
-    plans: Sequence[tuple[int, int]] = PLANS,
+    watch: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[list[Importance], str]:
     """Return :func:`mauc.metrics.mauc_importance` of test rows, and a sentence on how it was computed.
 
-    Each column is shuffled five times among up to 2,000 rows. If this would take longer than ``seconds``, there are
-    fewer shuffles, then fewer rows, then only the columns that predict best alone, at least one. Two runs with the same
-    plan give the same numbers.
+    Each column is shuffled five times among up to 2,000 rows. If this would take longer than 80 % of the ``seconds``,
+    there are fewer shuffles, then fewer rows, then only the columns that predict best alone. If it takes longer than
+    expected, nothing is returned. Two runs with the same plan give the same numbers.
     """
     if len(np.unique(labels)) < 2:
         return [], "no permutation importance: the test rows are of one class"
+    stop, planned, n_all = clock() + seconds, 0.8 * seconds, table.shape[1]
 
     def seconds_of(rows: Any) -> float:
         """Return about how long it takes to shuffle every column once."""
         began = clock()
         scores(table.iloc[rows])
-        return table.shape[1] * (clock() - began)
+        return n_all * (clock() - began)
 
-    most, n_repeats = plans[0]
+    def check_time(column: str) -> None:
+        if clock() > stop:
+            raise TimeoutError
+        watch(column)
+
+    most, n_repeats = PLANS[0]
     rows = some_of_each(labels, most, seed, at_least=min(100, most // 5))
     once = seconds_of(rows)
-    for more, repeats in plans[1:]:
-        if repeats * once > seconds:  # more rows take at least as long
+    for more, repeats in PLANS[1:]:
+        if repeats * once > planned:  # more rows take at least as long
             break
         others = some_of_each(labels, more, seed)
         if len(others) > len(rows):
             longer = seconds_of(others)
-            if repeats * longer > seconds:
+            if repeats * longer > planned:
                 break
             once = longer
         rows, n_repeats, most = others, repeats, more
-    columns = _best_columns(table.iloc[rows], labels[rows], max(1, int(seconds / once * table.shape[1])))
-    found = mauc_importance(
-        scores,
-        table.iloc[rows],
-        labels[rows],
-        labels=classes,
-        columns=columns,
-        between=between,
-        groups=None if groups is None else groups[rows],
-        n_repeats=n_repeats,
-        random_state=seed,
-        watch=watch,
-    )
-    n_all = table.shape[1]
+    columns = _best_columns(table.iloc[rows], labels[rows], max(1, int(planned / once * n_all)))
+    try:
+        found = mauc_importance(
+            scores,
+            table.iloc[rows],
+            labels[rows],
+            labels=classes,
+            columns=columns,
+            groups=None if groups is None else groups[rows],
+            n_repeats=n_repeats,
+            random_state=seed,
+            watch=check_time,
+        )
+    except TimeoutError:
+        return [], NO_TIME
     some = f"the {len(columns)} of {n_all} columns that predict best alone, each"
     which = "each column" if len(columns) == n_all else some
     shuffles = "once" if n_repeats == 1 else f"{n_repeats} times"
-    reduced = (most, n_repeats) != plans[-1] or len(columns) < n_all
+    reduced = (most, n_repeats) != PLANS[-1] or len(columns) < n_all
     limit = "; a longer --time-limit allows more" if reduced else ""
     return found, f"{which} shuffled {shuffles} among {len(rows)} test rows{limit}"
 

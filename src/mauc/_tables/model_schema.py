@@ -53,7 +53,6 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "mauc.ensemble.perceptron.BalancedPerceptron",
             "mauc.ensemble.tree_columns.TreeColumns",
             "mauc.linear.classifier.MAUCClassifier",
-            "mauc.linear.search.MAUCClassifierCV",
             # Dates with an offset from UTC: pandas 3 names the public module, pandas 2 the one that defines it.
             "pandas.DatetimeTZDtype",
             "pandas.core.dtypes.dtypes.DatetimeTZDtype",

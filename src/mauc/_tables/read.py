@@ -1,24 +1,38 @@
-"""Read CSV, TSV, Excel, ARFF, Parquet and NPZ files, their columns, and the classes in a column."""
+"""Read CSV, TSV, Excel, ARFF and Parquet files, their columns, and the classes in a column."""
 
 import difflib
+import io
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mauc._archive import MAX_SIZE, Refused, TooLarge, read_arrays
+from mauc._archive import MAX_SIZE
+from mauc._tables.arff import arff_as_csv
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.formats import excel_as_csv, read_arff
+from mauc._tables.excel import excel_as_csv
 from mauc._tables.model_file import is_model
-from mauc._tables.text import Reading, Source, check_names, read_text
+from mauc._tables.text import (
+    STDIN,
+    Reading,
+    check_encoding,
+    check_names,
+    detect_encoding,
+    kind_of,
+    read_source,
+    read_text,
+)
 
 Table = Any  # pandas is imported only when needed: it takes a second
-READABLE = ".csv, .tsv, .xlsx, .arff, .parquet or .npz"
+READABLE = ".csv, .tsv, .xlsx, .arff or .parquet"
 TEXT = ("csv", "tsv", "tab", "txt")
+ARFF = ("arff",)
 EXCEL = ("xlsx", "xlsm")
+PARQUET = ("parquet", "pq")
 NAMES_OF_MISSING = frozenset({"NA", "N/A", "n/a", "NaN", "nan", "None", "none", "NULL", "Null", "null", "<NA>"})
 EXACT = 2.0**53  # from here on, floating-point numbers skip whole ones
 
@@ -38,39 +52,43 @@ def read_table(
     or ``null`` among words is then a word like the others. An archive may unpack to ``max_size`` GB more than its own
     size. Warnings say what was detected if it is unusual.
     """
+    import pandas as pd
+
     how = how or Reading()
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
-    source = Source.of(path)
-    if source.content is None and not path.exists():
+    if path != STDIN and not path.exists():
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise Failure(f"File not found: {path}{did_you_mean(path.name, others)}")
+    if path.is_file() and kind_of(path) not in (*TEXT, *EXCEL, *ARFF, *PARQUET):
+        if is_model(path):
+            raise Failure(f"{path} is a model file, not a table: to score a table use mauc predict {path.name} TABLE")
+        raise Failure(f"{path} must end in {READABLE}: rename it, or save it as one of these")
+    source = read_source(path, max_size)
     kind = source.kind
-    for option, value, kinds in (
-        ("--sheet", how.sheet, EXCEL),
-        ("--separator", how.separator, TEXT),
-        ("--encoding", how.encoding, (*TEXT, "arff")),
-        ("--header/--no-header", how.header, TEXT + EXCEL),
+    for option, value, kinds, which in (
+        ("--sheet", how.sheet, EXCEL, "Excel"),
+        ("--separator", how.separator, TEXT, "text"),
+        ("--encoding", how.encoding, TEXT + ARFF, "text"),
+        ("--header/--no-header", how.header, TEXT + EXCEL, "text and Excel"),
     ):
         if value is not None and kind not in kinds:
-            which = " and ".join(name for name, some in (("text", TEXT), ("Excel", EXCEL)) if set(some) <= set(kinds))
             raise Usage(f"{option} is for {which} files, and {source.path} is none: leave it out")
-    if kind in (*TEXT, "arff"):
-        source.check_size(max_size)
-    if kind in EXCEL:
-        source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
-    if kind in TEXT or kind in EXCEL:
-        table = read_text(source, text, {*codes, *names}, names, how)
-    elif kind == "arff":
-        table = _with_missing(read_arff(source, text, how.encoding), how.missing)
-    elif kind in ("parquet", "pq"):
-        table = _with_missing(_parquet(source), how.missing)
-    elif kind == "npz" and source.content is None:
-        table = _with_missing(_npz(path, max_size), how.missing)
-    elif is_model(path):
-        raise Failure(f"{path} is a model file, not a table: to score a table use mauc predict {path.name} TABLE")
+    if kind in PARQUET:
+        with parquet_errors(source.path):
+            table = pd.read_parquet(io.BytesIO(source.content)).reset_index(drop=True)
+        if how.missing:
+            written = table.map(str)
+            table = table.mask(
+                written.isin(how.missing) | written.map(lambda text: text.removesuffix(".0")).isin(how.missing)
+            )
     else:
-        raise Failure(f"{source.path} must end in {READABLE}: rename it, or save it as one of these")
+        if kind in EXCEL:
+            source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
+        elif kind in ARFF:
+            encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
+            source, how = arff_as_csv(source, encoding), replace(how, encoding="utf-8", separator=",", header=True)
+        table = read_text(source, text, {*codes, *names}, names, how)
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise Failure(f"{source.path} has no rows: check that it is the right file")
     table = table.rename(columns=str)
@@ -80,50 +98,19 @@ def read_table(
     return table
 
 
-def _parquet(source: Source) -> Table:
-    import pandas as pd
-
-    path = source.path
+@contextmanager
+def parquet_errors(path: Path) -> Iterator[None]:
+    """Say what to do about a Parquet file that cannot be read."""
     try:
-        return pd.read_parquet(path if source.content is None else source.raw())
+        yield
+    except Failure:
+        raise
     except ImportError:
         raise Failure(f"reading {path} needs pyarrow: pip install 'mauc[parquet]', or save the table as CSV") from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise Failure(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}): write it again") from None
-
-
-def _npz(path: Path, max_size: float) -> Table:
-    """Return one column for every 1-d array, and ``name_0``, ``name_1``, … for every 2-d one."""
-    import pandas as pd
-
-    try:
-        arrays = read_arrays(path, max_size)
-    except TooLarge as error:
-        raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None
-    except Refused as error:
-        raise Failure(
-            f"{path} cannot be read as NPZ, it {error}: write it by numpy.savez, arrays of numbers or strings"
-        ) from None
-    lengths = {array.shape[0] if array.ndim else 0 for array in arrays.values()}
-    if len(lengths) > 1 or any(array.ndim not in (1, 2) for array in arrays.values()):
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:6])
-        raise Failure(
-            f"{path} must hold arrays of one length, of one or two dimensions, got {shapes}: leave others out"
-        )
-    parts = [
-        pd.DataFrame({name: array} if array.ndim == 1 else {f"{name}_{k}": column for k, column in enumerate(array.T)})
-        for name, array in arrays.items()
-    ]
-    return pd.concat(parts, axis=1) if parts else pd.DataFrame()
-
-
-def _with_missing(table: Table, missing: Collection[str]) -> Table:
-    """Return the table without the cells that are written as one of these texts."""
-    if not missing:
-        return table
-    return table.mask(table.map(lambda value: str(value).removesuffix(".0") in missing or str(value) in missing))
 
 
 def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path, most_signs: int = 2) -> None:
@@ -224,14 +211,18 @@ def did_you_mean(name: str, names: Sequence[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def get_column(table: Table, name: str, option: str, path: Path, otherwise: str = "") -> Any:
-    """Return a column, or raise an error with the names nearest to the one asked for, or all names and advice."""
-    names = [str(c) for c in table.columns]
+def get_column(table: Table, name: str, option: str, path: Path) -> Any:
+    """Return a column, or raise an error if there is none of this name."""
+    check_column([str(c) for c in table.columns], name, option, str(path))
+    return table[name]
+
+
+def check_column(names: Sequence[str], name: str, option: str, path: str, otherwise: str = "") -> None:
+    """Raise an error if a column is missing, with the names nearest to the one asked for, or all names and advice."""
     if name not in names:
         last = f", {names[-1]}" if len(names) > 8 else ""  # often the target
         hint = did_you_mean(name, names) or f"; its columns are {first_names(names)}{last}{otherwise}"
         raise Usage(f"{option} {name!r} is not a column of {path}{hint}")
-    return table[name]
 
 
 def rows_with_lists(values: Any) -> list[int]:

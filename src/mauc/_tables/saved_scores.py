@@ -10,7 +10,7 @@ import functools
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +55,11 @@ def row_hashes(cells: Mapping[str, Hashes]) -> Hashes:
     >>> (row_hashes(cell_hashes(a)) == row_hashes(cell_hashes(b))).tolist()
     [True, True]
     """
+    from pandas.util import hash_array
+
     seeds = [int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little") for name in cells]
-    mixed = (_mix(hashes ^ np.uint64(seed)) for hashes, seed in zip(cells.values(), seeds, strict=True))
-    return _mix(functools.reduce(np.add, mixed))
+    mixed = (hash_array(hashes ^ np.uint64(seed)) for hashes, seed in zip(cells.values(), seeds, strict=True))
+    return hash_array(functools.reduce(np.add, mixed))
 
 
 def were_trained_on(table: Table, trained: Hashes) -> NDArray[np.bool_]:
@@ -108,15 +110,10 @@ def _hash_cells(values: Any) -> Hashes:
 
 def _hash_numbers(numbers: NDArray[np.float64]) -> Hashes:
     """Hash the first 40 bits of the mantissa, rounded; −0 is 0."""
+    from pandas.util import hash_array
+
     bits = (numbers + 0.0).view(np.uint64)
-    return _mix((bits + np.uint64(1 << 11)) >> np.uint64(12))
-
-
-def _mix(x: Hashes) -> Hashes:
-    """Apply the finaliser of SplitMix64: every bit of the input changes about half of the bits of the output."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
+    return hash_array((bits + np.uint64(1 << 11)) >> np.uint64(12))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +132,9 @@ class SavedScores:
     """``(n,)`` their classes."""
     classes: NDArray[Any]
     """``(C,)`` the class of each column."""
-    repeats: list[Floats]
-    """``(n, C)`` scores, one array for each repeat of cross-validation."""
-    columns: dict[str, str] = field(default_factory=dict)
+    scores: Floats
+    """``(n, C)``"""
+    columns: dict[str, str]
     """Digest of each column of the table."""
     groups: NDArray[Any] | None = None
     """``(n,)`` group of each row; None if rows are independent."""
@@ -156,18 +153,10 @@ def is_saved_scores(path: Path) -> bool:
 def write_saved_scores(model: Path, saved: SavedScores) -> Path:
     """Write the scores beside the model file, which must exist; return their path."""
     path = scores_path(model)
-    arrays: dict[str, Any] = {
-        "text": np.array([saved.about, saved.target, saved.how, _digest(model)]),
-        "n_rows": np.array([saved.n_rows]),
-        "rows": saved.rows,
-        "labels": saved.labels.astype(str),
-        "classes": saved.classes.astype(str),
-        "scores": np.stack(saved.repeats),
-        "column_names": np.array(list(saved.columns), dtype=str),
-        "column_prints": np.array(list(saved.columns.values()), dtype=str),
-    }
-    if saved.groups is not None:
-        arrays["groups"] = saved.groups.astype(str)
+    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in vars(saved).items() if value is not None}
+    arrays["columns"] = np.array(list(saved.columns.items()), dtype=str).reshape(-1, 2)
+    arrays["model"] = np.array(_digest(model))
+    arrays = {name: array.astype(str) if array.dtype == object else array for name, array in arrays.items()}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)  # without a date: equal runs write equal files
     write_whole(path, buffer.getvalue())
@@ -197,24 +186,15 @@ def read_saved_scores(path: Path, max_size: float = MAX_SIZE) -> SavedScores:
 def _read(path: Path, max_size: float) -> tuple[SavedScores, str]:
     """Return the scores, and the digest of the model file."""
     try:
-        found = read_arrays(path, max_size)
-        about, target, how, digest = map(str, found["text"])
-        saved = SavedScores(
-            about,
-            target,
-            how,
-            int(found["n_rows"][0]),
-            found["rows"],
-            found["labels"],
-            found["classes"],
-            list(found["scores"]),
-            dict(zip(map(str, found["column_names"]), map(str, found["column_prints"]), strict=True)),
-            found.get("groups"),
-        )
+        found: dict[str, Any] = read_arrays(path, max_size)
+        digest = str(found.pop("model"))
+        found |= {name: str(found[name]) for name in ("about", "target", "how")}
+        found |= {"n_rows": int(found["n_rows"]), "columns": dict(found["columns"].tolist())}
+        saved = SavedScores(**found)
         n, c = len(saved.rows), len(saved.classes)
-        sound = saved.rows.dtype.kind == "i" and len(saved.labels) == n and found["scores"].shape[1:] == (n, c)
+        sound = saved.rows.dtype.kind == "i" and len(saved.labels) == n and saved.scores.shape == (n, c)
         sound = sound and (saved.groups is None or saved.groups.shape == (n,))
-        sound = sound and len(saved.repeats) > 0 and bool(np.isfinite(found["scores"]).all())
+        sound = sound and bool(np.isfinite(saved.scores).all())
     except TooLarge as error:
         raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None
     except (Refused, KeyError, ValueError, IndexError, TypeError):
@@ -245,7 +225,7 @@ def check_same_table(first: SavedScores, other: SavedScores, names: Sequence[Pat
 
 def common_rows(
     saved: Sequence[SavedScores], names: Sequence[Path]
-) -> tuple[NDArray[Any], list[list[Floats]], NDArray[Any] | None]:
+) -> tuple[NDArray[Any], list[Floats], NDArray[Any] | None]:
     """Return the classes of the shared test rows, the scores of each model, and groups if any model has them."""
     rows = saved[0].rows
     for each in saved[1:]:
@@ -258,7 +238,7 @@ def common_rows(
     if len(np.unique(labels[0])) < 2:
         raise Failure("the models were tested on different rows: fit with the same --seed and --holdout, or with --cv")
     groups = [each.groups[place] for each, place in zip(saved, places, strict=True) if each.groups is not None]
-    scores = [[repeat[place] for repeat in each.repeats] for each, place in zip(saved, places, strict=True)]
+    scores = [each.scores[place] for each, place in zip(saved, places, strict=True)]
     return labels[0], scores, groups[0] if groups else None
 
 

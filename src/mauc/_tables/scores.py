@@ -2,51 +2,121 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mauc._tables.errors import Failure
-from mauc._tables.read import Table, count_of, first_names, nearest
-from mauc._tables.text import PREFIX
+from mauc._tables.read import Table, class_labels, count_of, first_names, nearest
+from mauc._tables.text import PREFIX, display_path
 from mauc._text import of_cell
 
 
-def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) -> tuple[list[str], Any]:
-    """Return the classes and ``(N, C)`` scores of columns with the prefix, else of columns named as the classes.
+@dataclass(frozen=True, eq=False)
+class RowClasses:
+    """The class of every row of a table."""
 
-    With a prefix, a class may have a column but no row; without one, such a column cannot be recognised.
-    """
-    columns = score_columns([str(c) for c in table.columns], np.unique(labels).tolist(), path, prefix)
-    return list(columns), _numbers(table, list(columns.values()), path)
+    labels: NDArray[np.str_]
+    """Classes, sorted."""
+    codes: NDArray[Any]
+    """``(N,)`` index of each row's class, in as few bytes as possible."""
+
+    def renamed(self, names: Any) -> "RowClasses":
+        """Return the same rows with other names for the labels; labels that get the same name are merged."""
+        labels, place = np.unique(names, return_inverse=True)
+        return RowClasses(labels, smallest_ints(place, len(labels))[self.codes])
+
+    def subset(self, rows: NDArray[np.bool_]) -> "RowClasses":
+        """Return some of the rows, and the labels that they have."""
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        return RowClasses(self.labels[used], smallest_ints(codes, len(used)))
 
 
-def scored_rows(names: Sequence[str], classes: Any, codes: Any, path: Path | str, prefix: str | None = None) -> Any:
+def smallest_ints(index: Any, n: int) -> NDArray[Any]:
+    """Return numbers below n in as few bytes as possible."""
+    return np.asarray(index).astype(np.min_scalar_type(max(n - 1, 0)))
+
+
+class WholeTable:
+    """A table in memory, with the attributes of :class:`mauc._tables.parts.Parts` that an evaluation needs."""
+
+    def __init__(self, path: Path, rows: Table) -> None:
+        self.path, self.rows = display_path(path), rows
+        self.display, self.name = str(self.path), self.path.name
+
+    @property
+    def names(self) -> list[str]:
+        return [str(name) for name in self.rows.columns]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.rows)
+
+    def row_number(self, k: int) -> int:
+        """Return the number of the row at position ``k``, from 1, as in the file."""
+        return int(self.rows.index[k]) + 1
+
+    def classes(self, name: str) -> RowClasses:
+        """Return the classes in column ``name``."""
+        labels = class_labels(self.rows[name], name, self.path, as_named=True)
+        return RowClasses(*np.unique(labels, return_inverse=True))
+
+    def scores(self, names: Sequence[str]) -> Any:
+        """Return the ``(N, C)`` scores in these columns."""
+        columns = []
+        for name in names:
+            try:
+                values = np.asarray(self.rows[name], dtype=np.float64)
+            except (TypeError, ValueError):
+                raise bad_score(name, self.path) from None
+            finite = np.isfinite(values)
+            if not finite.all():
+                k = int(np.argmin(finite))
+                raise bad_score(name, self.path, values[k], self.row_number(k))
+            columns.append(values)
+        return np.column_stack(columns)
+
+
+def bad_score(name: str, path: Path, value: float | None = None, row: int = 0) -> Failure:
+    """Return the error for a column of scores that holds other things than numbers, or a value that is not finite."""
+    if value is None:
+        return Failure(f"column {name!r} of {path} must hold numbers, the scores of a class: correct it")
+    what = "missing" if np.isnan(value) else "infinite"
+    return Failure(
+        f"column {name!r} of {path} has a score that is {what} (row {row}): every row needs a finite score for every "
+        "class"
+    )
+
+
+def scored_rows(true: RowClasses, names: Sequence[str], path: str, prefix: str | None) -> Any:
     """Return an ``(N,)`` mask of the rows whose class has scores, in a table of ``mauc predict``; warn of the others.
 
-    ``codes`` are the indices of the rows' classes in ``classes``. A model does not know the classes that ``--min-rows``
+    A model does not know the classes that ``--min-rows``
     left out. In other tables a class without scores is a mistake, and so is one that differs only in case or blanks:
     all rows stay, and :func:`score_columns` refuses them.
     """
     before = PREFIX if prefix is None else prefix
-    known = np.array([before + c in names for c in classes])
-    unknown = [str(c) for c, is_known in zip(classes, known, strict=True) if not is_known]
+    known = np.array([before + c in names for c in true.labels])
+    unknown = true.labels[~known].tolist()
     alike = {name.casefold().strip() for name in names} & {(before + c).casefold().strip() for c in unknown}
     if before != PREFIX or not unknown or alike or known.sum() < 2:
-        return np.ones(len(codes), dtype=bool)
-    rows = known[codes]
-    n = int((~rows).sum())
+        return np.ones(len(true.codes), dtype=bool)
+    rows = known[true.codes]
     which = first_names(list(map(repr, unknown)), 5)
     warnings.warn(
-        f"{count_of(n)} of {path} left out: the model does not know the classes {which}",
-        stacklevel=2,
+        f"{count_of(int((~rows).sum()))} of {path} left out: the model does not know the classes {which}", stacklevel=2
     )
     return rows
 
 
-def score_columns(names: list[str], classes: list[str], path: Path | str, prefix: str | None = None) -> dict[str, str]:
-    """Return the name of the score column of each class."""
+def score_columns(names: list[str], classes: list[str], path: str, prefix: str | None) -> dict[str, str]:
+    """Return the name of the score column of each class: columns with the prefix, else those named as the classes.
+
+    With a prefix, a class may have a column but no row; without one, such a column cannot be recognised.
+    """
     detected = prefix is None
     prefix = _prefix(names, prefix, classes)
     missing = [c for c in classes if prefix + c not in names]
@@ -65,15 +135,14 @@ def score_columns(names: list[str], classes: list[str], path: Path | str, prefix
     return {c: prefix + c for c in found}
 
 
-def as_in_columns(labels: Any, table: Table, prefix: str | None = None) -> Any:
+def as_in_columns(classes: Sequence[str], names: list[str], prefix: str | None) -> list[str]:
     """Return classes as score columns name them: ``mauc predict`` quotes a class that reads as a formula."""
-    names = [str(c) for c in table.columns]
-    found, code = np.unique(labels, return_inverse=True)
-    before = _prefix(names, prefix, [of_cell(str(c)).strip() for c in found])
-    named = [
-        c if before + c in names or before + of_cell(c).strip() not in names else of_cell(c).strip() for c in found
+    unquoted = [of_cell(c).strip() for c in classes]
+    before = _prefix(names, prefix, unquoted)
+    return [
+        plain if before + c not in names and before + plain in names else c
+        for c, plain in zip(classes, unquoted, strict=True)
     ]
-    return np.array(named)[code]
 
 
 def _prefix(names: list[str], prefix: str | None, classes: Sequence[str]) -> str:
@@ -93,21 +162,3 @@ def _prefix(names: list[str], prefix: str | None, classes: Sequence[str]) -> str
             f"{classes[0]!r}: choose one with --prefix {fitting[0]} or --prefix {fitting[1]}"
         )
     return fitting[0] if fitting else ""
-
-
-def _numbers(table: Table, names: list[str], path: Path) -> Any:
-    columns = []
-    for name in names:
-        try:
-            values = np.asarray(table[name], dtype=np.float64)
-        except (TypeError, ValueError):
-            raise Failure(f"column {name!r} of {path} must hold numbers, the scores of a class: correct it") from None
-        bad = np.flatnonzero(~np.isfinite(values))
-        if len(bad):
-            what = "missing" if np.isnan(values[bad[0]]) else "infinite"
-            raise Failure(
-                f"column {name!r} of {path} has a score that is {what} (row {bad[0] + 1}, {len(bad)} in all): "
-                "every row needs a finite score for every class"
-            )
-        columns.append(values)
-    return np.column_stack(columns)

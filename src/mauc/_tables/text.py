@@ -11,13 +11,13 @@ import re
 import sys
 import warnings
 import zlib
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from mauc._archive import GB
 from mauc._tables.errors import Failure, Usage
@@ -28,7 +28,7 @@ STDIN = Path("-")
 BLOCK = 1 << 20
 UNREADABLE = (EOFError, UnicodeError, ValueError, gzip.BadGzipFile, zlib.error)
 """Raised by pandas for text that is no table, and for damaged archives."""
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+SEPARATORS = {";": "semicolon", "\t": "tab", "|": "bar", ",": "comma"}
 """The first is preferred if all else is equal: commas also occur in numbers and text."""
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -36,13 +36,7 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-ENCODINGS = {
-    "utf-16": "UTF-16",
-    "utf-16-le": "UTF-16",
-    "utf-16-be": "UTF-16",
-    "cp1252": "Windows-1252",
-    "latin-1": "Latin-1",
-}
+ENCODINGS = {"utf-16": "UTF-16", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 # A comma marks decimals if it does not come before three digits, or if it comes after a lone 0. Two commas, or a comma
 # and then a point, mark thousands. Thousands have no leading 0: beside decimal commas, 1.125 is 1125, and 0.125 is no
 # number.
@@ -76,73 +70,63 @@ def display_path(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class Source:
-    """The bytes of a table, which can be read more than once."""
+    """The bytes of a table, unpacked if they were gzipped."""
 
     path: Path
-    content: bytes | None = None
-    """The bytes of a stream; None for a file."""
+    """The path as messages name it."""
+    kind: str
+    content: bytes
 
-    @classmethod
-    def of(cls, path: Path) -> "Source":
-        """Read a stream, which is ``-`` or a pipe such as ``<(zcat trees.csv.gz)``; leave a file for later."""
-        if path == STDIN:
-            if sys.stdin is None:
-                raise Failure("standard input is closed: name a file, or send a table to the command")
-            return cls(display_path(path), sys.stdin.buffer.read())
-        if path.exists() and not path.is_file() and not path.is_dir():
-            return cls(path, path.read_bytes())
-        return cls(path)
 
-    @property
-    def kind(self) -> str:
-        """The file's suffix in lower case, without ``.gz``; for a stream, the format that its first bytes show."""
-        if self.content is None:
-            return self.path.name.lower().removesuffix(".gz").rpartition(".")[2]
-        # A column may be named PK or PAR1: the marks of both formats are longer.
-        if self.content.startswith(b"PAR1") and self.content.endswith(b"PAR1"):
-            return "parquet"
-        if self.content.startswith(b"PK\3\4"):
-            return "xlsx" if b"xl/workbook.xml" in self.content else "npz"
-        return "csv"
+def read_source(path: Path, max_size: float) -> Source:
+    """Read a file, or a stream, which is ``-`` or a pipe such as ``<(zcat trees.csv.gz)``.
 
-    def raw(self) -> BinaryIO:
-        """Open the bytes as they are."""
-        return self.path.open("rb") if self.content is None else io.BytesIO(self.content)
+    Gzipped bytes may unpack to ``max_size`` GB more than their own size.
+    """
+    if path == STDIN and sys.stdin is None:
+        raise Failure("standard input is closed: name a file, or send a table to the command")
+    packed = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+    content = _unpacked(packed, display_path(path), max_size) if packed.startswith(b"\x1f\x8b") else packed
+    return Source(display_path(path), kind_of(path) if path.is_file() else _kind_of_bytes(content), content)
 
-    @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """Open the bytes, unpacked if they are gzipped."""
-        with self.raw() as stream:
-            is_packed = stream.read(2) == b"\x1f\x8b"
-            stream.seek(0)
-            yield cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if is_packed else stream
 
-    def check_size(self, max_size: float) -> None:
-        """Refuse gzipped bytes that unpack to more than ``max_size`` GB beyond their own size."""
-        with self.raw() as stream:
-            n_packed = stream.seek(0, 2)
-        n_bytes, allowed = 0, n_packed + max_size * GB
-        try:
-            with self.open() as stream:
-                while isinstance(stream, gzip.GzipFile) and n_bytes <= allowed and (block := stream.read(BLOCK)):
-                    n_bytes += len(block)
-        except UNREADABLE as error:
-            raise unreadable_text(self.path, error) from None
-        if n_bytes > allowed:
-            raise Failure(
-                f"{self.path} unpacks from {n_packed / GB:.3g} to over {allowed / GB:.3g} GB, and {max_size:g} more "
-                "are allowed: raise --max-size if you trust the file"
-            )
+def kind_of(path: Path) -> str:
+    """Return the suffix of a file in lower case, without ``.gz``."""
+    return path.name.lower().removesuffix(".gz").rpartition(".")[2]
+
+
+def _kind_of_bytes(content: bytes) -> str:
+    # A column may be named PK or PAR1: the marks of both formats are longer.
+    if content.startswith(b"PAR1") and content.endswith(b"PAR1"):
+        return "parquet"
+    return "xlsx" if content.startswith(b"PK\3\4") else "csv"
+
+
+def _unpacked(packed: bytes, path: Path, max_size: float) -> bytes:
+    blocks, n_bytes, allowed = [], 0, len(packed) + max_size * GB
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+            while n_bytes <= allowed and (block := stream.read(BLOCK)):
+                blocks.append(block)
+                n_bytes += len(block)
+    except UNREADABLE as error:
+        raise unreadable_text(path, error) from None
+    if n_bytes > allowed:
+        raise Failure(
+            f"{path} unpacks from {len(packed) / GB:.3g} to over {allowed / GB:.3g} GB, and {max_size:g} more are "
+            "allowed: raise --max-size if you trust the file"
+        )
+    return b"".join(blocks)
 
 
 def check_separator(separator: str | None) -> str | None:
     """Return the character that ``--separator`` gives, or names."""
-    names = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|"}
+    signs = {name: sign for sign, name in SEPARATORS.items()} | {"\\t": "\t"}
     if separator is None or separator in SEPARATORS:
         return separator
-    if separator not in names:
+    if separator not in signs:
         raise Usage(f"--separator must be comma, semicolon, tab or bar, got {separator!r}: save the file with one")
-    return names[separator]
+    return signs[separator]
 
 
 def check_encoding(encoding: str) -> str:
@@ -163,9 +147,9 @@ def check_names(names: Any, path: Path) -> None:
 def unreadable_text(path: Path, error: Exception) -> Failure:
     """Return the error for a text file that cannot be unpacked or parsed."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    is_damaged = isinstance(error, EOFError | OSError | zlib.error)  # as gzip and pyarrow raise them
     advice = "save it as CSV in UTF-8, one header line, one line per row"
-    advice = "it is damaged, copy or download it again" if is_damaged else advice
+    if isinstance(error, EOFError | OSError | zlib.error):  # of gzip
+        advice = "it is damaged, copy or download it again"
     return Failure(f"{path} cannot be read as a table ({reason}): {advice}")
 
 
@@ -176,20 +160,20 @@ def read_text(
     import pandas as pd
 
     def parse(**options: Any) -> Any:
-        with source.open() as stream:
-            return pd.read_csv(stream, sep=separator, encoding=encoding, **(named | options))
+        return pd.read_csv(io.BytesIO(source.content), sep=separator, encoding=encoding, **(named | options))
 
     try:
         encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
-        sample = _sample(source, encoding)
-        separator = how.separator or _best_separator(sample)
+        sample = source.content[:BLOCK].decode(encoding, errors="replace")
+        sample = sample if len(source.content) < BLOCK else sample[: sample.rfind("\n") + 1] or sample
+        separator = check_separator(how.separator) or _best_separator(sample)
         named: dict[str, Any] = {}
-        if not _has_header(_rows(sample, separator), how.header, source.path):
-            n_columns = parse(header=None, nrows=1).shape[1]
-            named = {"header": None, "names": [f"column_{k}" for k in range(1, n_columns + 1)]}
         # The header is read separately, because pandas renames the second of two columns of one name.
-        header = pd.Index(named.get("names", parse(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]))
-        check_names(header[header != ""], source.path)
+        header = pd.Index(parse(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0])
+        if _has_header(_rows(sample, separator), how.header, source.path):
+            check_names(header[header != ""], source.path)
+        else:
+            named = {"header": None, "names": [f"column_{k}" for k in range(1, len(header) + 1)]}
         missing = list(how.missing)
         table = parse(low_memory=False, dtype=dict.fromkeys(text, str), na_values=missing)
         coded = sorted(set(codes) & set(table.columns))
@@ -202,7 +186,7 @@ def read_text(
     decimal = _parse_commas(table, {*text, *codes}, partial(parse, na_values=missing), source.path)
     notes = [] if encoding in ("utf-8", "utf-8-sig") else [f"in {ENCODINGS.get(encoding, encoding)}"]
     if separator != ("\t" if source.kind in ("tsv", "tab") else ",") and len(header) > 1:
-        notes.append(f"with {SEPARATORS[separator]} between columns")
+        notes.append(f"with {SEPARATORS[separator]}s between columns")
     if decimal:
         notes.append(f"with {decimal}")
     if notes:
@@ -212,42 +196,19 @@ def read_text(
 
 
 def detect_encoding(source: Source) -> str:
-    """Return UTF-8 if all bytes fit it, UTF-16 if a mark or zeros show it, else Windows-1252, or Latin-1."""
-    with source.open() as stream:
-        start = stream.read(BLOCK)
+    """Return what a byte order mark shows, else UTF-8 if all bytes fit it, else Windows-1252, or Latin-1."""
     for mark, encoding in BYTE_ORDER_MARKS.items():
-        if start.startswith(mark):
+        if source.content.startswith(mark):
             return encoding
-    if b"\0" in start:
-        # UTF-16 without a mark: in most scripts every second byte of separators and digits is zero.
-        low, high = start[1::2].count(0), start[0::2].count(0)
-        if max(low, high) > 0.2 * len(start) and min(low, high) < 0.01 * len(start):
-            return "utf-16-le" if low > high else "utf-16-be"
-        raise Failure(f"{source.path} is not text: check the file, or give it the right suffix")
+    if b"\0" in source.content[:BLOCK]:
+        raise Failure(
+            f"{source.path} is not text, or has no byte order mark: give the file the right suffix, or its --encoding"
+        )
     for encoding in ("utf-8", "cp1252"):
-        with source.open() as stream, suppress(UnicodeDecodeError):
-            for _ in codecs.iterdecode(iter(partial(stream.read, BLOCK), b""), encoding):
-                pass
+        with suppress(UnicodeDecodeError):
+            source.content.decode(encoding)
             return encoding
     return "latin-1"  # five bytes have no letter in Windows-1252
-
-
-def detect_separator(source: Source) -> str:
-    """Return the separator of a text file in UTF-8, or with a byte order mark; read only its first lines."""
-    try:
-        with source.open() as stream:
-            start = Source(source.path, stream.read(BLOCK))
-        return _best_separator(_sample(start, detect_encoding(start)))
-    except UNREADABLE as error:
-        raise unreadable_text(source.path, error) from None
-
-
-def _sample(source: Source, encoding: str) -> str:
-    """Return the first lines."""
-    with source.open() as stream:
-        start = stream.read(BLOCK)
-    text = start.decode(encoding, errors="replace")
-    return text if len(start) < BLOCK else text[: text.rfind("\n") + 1] or text
 
 
 def _rows(sample: str, separator: str, most: int = 50) -> list[list[str]]:

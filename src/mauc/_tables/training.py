@@ -1,4 +1,4 @@
-"""Train the stack, or a linear model, on some rows of a table, and evaluate it on others.
+"""Train the stack on some rows of a table, and evaluate it on others.
 
 The model to write is chosen on validation rows, which are part of the training rows. The test rows play no part in the
 choice, so the score on them is not too good.
@@ -12,20 +12,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from mauc._tables.data import Data, Split, by_time, group_folds, stratified
+from mauc._tables.data import Data, Split, by_time, stratified
 from mauc._tables.decide import Decision, decisions_of, learn_decision
 from mauc._tables.errors import Failure
-from mauc._tables.options import Linear, Options, describe
+from mauc._tables.options import Options
 from mauc._tables.progress import Progress, full_name
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
 from mauc.ensemble.combination import Combination
 from mauc.ensemble.workers import Workers
-from mauc.model_selection import RareClassKFold, of_some_classes, some_of_each
+from mauc.model_selection import RareClassKFold, group_folds, of_some_classes, some_of_each
 from mauc.report import Judgement, judge
 
 FREQUENCIES = "class frequencies"
@@ -37,8 +34,6 @@ class Entry:
     """A model of the leaderboard."""
 
     name: str
-    about: str
-    """Its class, with the parameters that were chosen."""
     validation: float
     """Multiclass AUC on training rows that were held out from it; NaN if there is none."""
     seconds: float
@@ -54,6 +49,8 @@ class Leaderboard:
     entries: tuple[Entry, ...]
     """The winner first, then by falling validation score."""
     winner: str
+    about: str
+    """The winner in words, with the members that it uses."""
     chosen_by: str
     """How the winner was chosen, in words."""
     cut: tuple[str, ...] = ()
@@ -66,17 +63,10 @@ class Trained:
 
     classifier: Any
     """The model to write, which takes tables."""
-    about: str
-    """Short description of the model, with its parameters."""
     test_scores: dict[str, Floats]
-    """``(n, C)`` scores of the test rows by name of the model, the one to write first."""
-    decision: Decision | None = None
-    board: Leaderboard | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the model to write."""
-        return next(iter(self.test_scores))
+    """``(n, C)`` scores of the test rows by name of the model, in the order of the leaderboard."""
+    decision: Decision
+    board: Leaderboard
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -92,12 +82,10 @@ class Trainer:
     options: Options
     costs: Floats | None
     progress: Progress
-    workers: Workers | None
+    workers: Workers
 
     def train(self, rows: Ints, test: Ints, deadline: float) -> Trained:
         """Train on these rows until a deadline, in the seconds of :func:`time.monotonic`; score the test rows."""
-        if self.options.linear is not None:
-            return self._train_linear(rows, test, self.options.linear)
         data, options = self.data, self.options
         labels, table = data.labels[rows], data.features.iloc[rows]
         if not table.notna().to_numpy().any():
@@ -132,9 +120,6 @@ class Trainer:
         used = [name for name, needed in zip(names, stack._combination.used, strict=True) if needed]
         winner = STACK if len(used) > 1 else full_name(used[0])
         shares = np.array([np.mean(labels == c) for c in stack.classes_])
-        test_scores = {winner: combined}
-        test_scores |= {full_name(name): values for name, values in scores.items() if full_name(name) != winner}
-        test_scores[FREQUENCIES] = np.tile(shares, (len(test), 1))
         held_out = np.flatnonzero(~np.isnan(stack.oof_combination_[:, 0]))
         codes = np.searchsorted(stack.classes_, labels[held_out])
         out_of_fold = stack._probabilities(stack.oof_combination_[held_out])
@@ -152,33 +137,24 @@ class Trainer:
             most_rows=500 if options.few_seconds else None,
         )
         source = "the latest fifth of the training rows"
-        if data.times is None:
+        if data.times is None or split is None:
             rows_or_groups = "training rows" if groups is None else "whole groups of training rows"
             source = f"{rows_or_groups}, scored by models that were not trained on them"
         board = _leaderboard(stack, used, winner, f"{len(held_out)} validation rows ({source})")
-        return Trained(_stripped(stack), board.entries[0].about, test_scores, decision, board)
-
-    def _train_linear(self, rows: Ints, test: Ints, linear: Linear) -> Trained:
-        """Train the linear model that the user asked for; its scores rank but are not probabilities."""
-        data, seed, labels = self.data, self.options.seed, self.data.labels[rows]
-        classifier = linear.classifier()
-        model = make_pipeline(*numeric_columns(seed), classifier)
-        n_folds, groups = getattr(classifier, "cv", None), self._groups(rows)
-        if n_folds is not None and groups is not None:
-            classifier.set_params(cv=group_folds(labels, groups, n_folds, seed))
-        model.fit(data.features.iloc[rows], labels)
-        if n_folds is not None:
-            classifier.set_params(cv=n_folds)  # a model file must not hold row numbers of the training table
-        about = describe(classifier)
-        scores = np.asarray(model.predict_proba(data.features.iloc[test]))
-        return Trained(model, about, {about.partition(":")[0]: scores})
+        test_scores = {full_name(name): values for name, values in scores.items()}
+        test_scores |= {winner: combined, FREQUENCIES: np.tile(shares, (len(test), 1))}
+        test_scores = {entry.name: test_scores[entry.name] for entry in board.entries}
+        return Trained(_stripped(stack), test_scores, decision, board)
 
     def _groups(self, rows: Ints) -> NDArray[Any] | None:
-        """Return the groups of the rows; None if no class is in two groups."""
-        labels, groups = self.data.labels, self.data.groups
-        if groups is None or not group_folds(labels[rows], groups[rows], 3, self.options.seed):
+        """Return the groups of the rows; None if fewer than two classes are in two groups."""
+        if self.data.groups is None:
             return None
-        return groups[rows]
+        groups = self.data.groups[rows]
+        _, codes = np.unique(self.data.labels[rows], return_inverse=True)
+        _, numbers = np.unique(groups, return_inverse=True)
+        classes = np.unique(np.column_stack([codes, numbers]), axis=0)[:, 0]  # one row for each class of each group
+        return groups if (np.bincount(classes) > 1).sum() > 1 else None
 
     def _split(self, rows: Ints, groups: NDArray[Any] | None, many_rows: int = 500) -> list[Split] | None:
         """Return one split, by time or within a few seconds; None for the folds of the planner."""
@@ -193,28 +169,16 @@ class Trainer:
         return None
 
 
-def numeric_columns(seed: int) -> list[Any]:
-    """Return the steps from a table to numbers without missing values, as a linear model needs them."""
-    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-    return [TableColumns(seed), imputer, StandardScaler()]
-
-
 def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, chosen_by: str) -> Leaderboard:
-    def class_name(name: str) -> str:
-        model = stack.named_estimators_[name]
-        first = model.estimators[0] if hasattr(model, "estimators") else model
-        return type(first.steps[-1][1] if hasattr(first, "steps") else first).__name__
-
     members = [
-        Entry(full_name(name), class_name(name), stack.oof_scores_[name], stack.seconds_[name], stack.weights_[name])
+        Entry(full_name(name), stack.oof_scores_[name], stack.seconds_[name], stack.weights_[name])
         for name in stack.named_estimators_
         if full_name(name) != winner
     ]
-    members.append(Entry(FREQUENCIES, "the share of each class", 0.5, 0.0))
+    members.append(Entry(FREQUENCIES, 0.5, 0.0))
     seconds = sum(stack.seconds_.values()) if winner == STACK else stack.seconds_[used[0]]
     # A single model has one validation score, here and while it was trained.
     validation = stack.oof_scores_["combination" if winner == STACK else used[0]]
-    first = Entry(winner, f"MAUCStackingClassifier: {', '.join(map(full_name, used))}", validation, seconds)
     members.sort(key=lambda entry: -1.0 if math.isnan(entry.validation) else entry.validation, reverse=True)
     reasons: dict[str, list[str]] = {}
     for name, reason in stack.cut_.items():
@@ -223,7 +187,8 @@ def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, ch
         f"{names[0]} {reason}" if len(names) == 1 else f"{', '.join(names)} {reason.replace('was ', 'were ', 1)}"
         for reason, names in reasons.items()
     )
-    return Leaderboard((first, *members), winner, chosen_by, cut)
+    about = f"MAUCStackingClassifier: {', '.join(map(full_name, used))}"
+    return Leaderboard((Entry(winner, validation, seconds), *members), winner, about, chosen_by, cut)
 
 
 def _stripped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
@@ -250,19 +215,13 @@ class Evaluation:
     """The test rows."""
     classes: NDArray[Any]
     """``(C,)``"""
-    scores: dict[str, Any]
-    """Scores of all models: ``(n, C)`` arrays, or lists of them with cross-validation."""
+    scores: Floats
+    """``(n, C)`` scores of the model reported."""
     probe: Trained
     """A training that did not use the rows ``probe_rows``; the final one if possible."""
     probe_rows: Ints
     n_untested: int
     """Held-out rows that were not tested."""
-
-    @property
-    def repeats(self) -> list[Floats]:
-        """``(n, C)`` scores of the model reported, one array for each repeat of cross-validation."""
-        first = next(iter(self.scores.values()))
-        return first if isinstance(first, list) else [first]
 
 
 def evaluate_holdout(
@@ -282,23 +241,25 @@ def evaluate_holdout(
     trained = trainer.train(train, some, deadline)
     trainer.progress.step("scoring the test rows")
     scores, classes = trained.test_scores, trained.classes
-    predicted = classes[decisions_of(scores[trained.name], trained.decision)]
+    own = scores[trained.board.winner]
+    predicted = classes[decisions_of(own, trained.decision)]
     groups = None if data.groups is None else data.groups[some]
     found = judge(labels[some], scores, labels=classes, y_train=labels[train], y_pred=predicted, groups=groups)
-    return Evaluation(trained, found, some, classes, scores, trained, some, n_unknown + len(test) - len(some))
+    return Evaluation(trained, found, some, classes, own, trained, some, n_unknown + len(test) - len(some))
 
 
-def cv_folds(labels: Any, groups: Any, n_folds: int, n_repeats: int, seed: int) -> list[list[Split]]:
-    """Return the folds of each repeat: of whole groups, or stratified with every class in every training part."""
+def cv_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split]:
+    """Return folds of whole groups, or stratified ones with every class in every training part."""
     if groups is None:
-        return [list(RareClassKFold(n_folds, random_state=seed + k).split(labels, labels)) for k in range(n_repeats)]
-    found = [group_folds(labels, groups, n_folds, seed + k) for k in range(n_repeats)]
-    if not all(found):
-        raise Failure("--cv needs two groups or more, and two classes in a group: add groups, or leave --group out")
-    return found
+        return list(RareClassKFold(n_folds, random_state=seed).split(labels, labels))
+    folds = group_folds(labels, groups, n_folds, seed)
+    tested = {label for _, test in folds for label in labels[test]}
+    if len(tested) < 2:
+        raise Failure("--cv needs two classes that are in two groups or more: add groups, or leave --group out")
+    return folds
 
 
-def cross_validate(trainer: Trainer, repeats: Sequence[Sequence[Split]], deadline: float) -> Evaluation:
+def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) -> Evaluation:
     """Score every row by models that did not see it; then train on all rows.
 
     All trainings share the time. Each fold contributes the model it would write; a model that is not in every fold is
@@ -306,39 +267,37 @@ def cross_validate(trainer: Trainer, repeats: Sequence[Sequence[Split]], deadlin
     """
     data, labels, progress = trainer.data, trainer.data.labels, trainer.progress
     classes = np.unique(labels)
-    n_trainings = sum(map(len, repeats)) + 1
-    shape = (len(labels), len(classes))
-    chosen: list[Floats] = [np.full(shape, np.nan) for _ in repeats]
-    others: dict[str, list[Floats]] = {}
-    winners: set[str] = set()
+    n_trainings = len(folds) + 1
+    chosen = np.full((len(labels), len(classes)), np.nan)
+    others: dict[str, Floats] = {}
     predicted = np.zeros(len(labels), dtype=np.int64)
     done: list[tuple[Trained, Ints]] = []
-    for k, folds in enumerate(repeats):
-        for train, test in folds:
-            progress.prefix = f"training {len(done) + 1} of {n_trainings}: "
-            trained = trainer.train(train, test, _share(deadline, n_trainings - len(done)))
-            columns = np.searchsorted(classes, trained.classes)
-            winners.add(trained.name)
-            for name, values in trained.test_scores.items():
-                arrays = [others.setdefault(name, [np.full(shape, np.nan) for _ in repeats])[k]]
-                for array in [*arrays, chosen[k]] if name == trained.name else arrays:
-                    array[test] = 0.0
-                    array[np.ix_(test, columns)] = values
-            if k == 0:
-                predicted[test] = columns[decisions_of(trained.test_scores[trained.name], trained.decision)]
-            done.append((trained, test))
-    rows = np.flatnonzero(~np.any([np.isnan(array[:, 0]) for array in chosen], axis=0))
-    (name,) = winners if len(winners) == 1 else ["the model chosen in each fold"]
-    scores = {name: [array[rows] for array in chosen]}
-    for other, arrays in others.items():
-        if other != name and not any(np.isnan(array[rows, 0]).any() for array in arrays):
-            scores[other] = [array[rows] for array in arrays]
+    for train, test in folds:
+        progress.prefix = f"training {len(done) + 1} of {n_trainings}: "
+        trained = trainer.train(train, test, _share(deadline, n_trainings - len(done)))
+        columns = np.searchsorted(classes, trained.classes)
+        own = trained.test_scores[trained.board.winner]
+        predicted[test] = columns[decisions_of(own, trained.decision)]
+        pairs = [
+            (others.setdefault(name, np.full_like(chosen, np.nan)), each) for name, each in trained.test_scores.items()
+        ]
+        for array, values in [*pairs, (chosen, own)]:
+            array[test] = 0.0
+            array[np.ix_(test, columns)] = values
+        done.append((trained, test))
+    rows = np.flatnonzero(~np.isnan(chosen[:, 0]))
+    winners = {trained.board.winner for trained, _ in done}
+    name = winners.pop() if len(winners) == 1 else "the model chosen in each fold"
+    scores = {name: chosen[rows]}
+    scores |= {
+        other: array[rows] for other, array in others.items() if other != name and not np.isnan(array[rows]).any()
+    }
     groups = None if data.groups is None else data.groups[rows]
     found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=classes[predicted[rows]], groups=groups)
     progress.prefix = f"training {n_trainings} of {n_trainings}: "
     probe, probe_rows = max(done, key=lambda fold: len(np.unique(labels[fold[1]])))
     final = trainer.train(np.arange(len(labels)), probe_rows, _share(deadline, 1))
-    return Evaluation(final, found, rows, classes, scores, probe, probe_rows, len(labels) - len(rows))
+    return Evaluation(final, found, rows, classes, chosen[rows], probe, probe_rows, len(labels) - len(rows))
 
 
 def _share(deadline: float, n_trainings: int) -> float:

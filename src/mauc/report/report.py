@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
@@ -88,13 +88,18 @@ class Report:
             level=level,
             listed=listed,
         )
-        self.title = title
-        self.details = tuple(details)
-        self.importance = tuple(importance)
+        self._page: dict[str, Any] = {"title": title, "details": details, "importance": importance}
+
+    @classmethod
+    def of(cls, judgement: Judgement, **page: Any) -> Self:
+        """Return the report of a judgement; ``page`` has the parameters of :func:`mauc.report.render`."""
+        report = cls.__new__(cls)
+        report.judgement, report._page = judgement, page
+        return report
 
     @cached_property
     def html(self) -> str:
-        return render(self.judgement, title=self.title, details=self.details, importance=self.importance)
+        return render(self.judgement, **self._page)
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file, complete or not at all; return its path."""
@@ -117,7 +122,7 @@ class Report:
         and saving tables."""
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-downloads" title="'
-            f'{html.escape(self.title)}" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+            f'{html.escape(self._page["title"])}" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
         )
 
     def __repr__(self) -> str:

@@ -1,10 +1,9 @@
-"""Read Excel workbooks, and ARFF files, which Weka and OpenML use."""
+"""Read Excel workbooks."""
 
 import csv
 import io
-import re
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from functools import cache
 from typing import Any, BinaryIO
@@ -12,16 +11,12 @@ from xml.parsers import expat
 
 from mauc._archive import DAMAGED, GB, Refused, TooLarge, open_archive, printable
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.text import Source, check_encoding, detect_encoding
+from mauc._tables.text import Source
 
 MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14
 """Size of the largest sheet, in every version of Excel."""
 BYTES_OF_CELL, BYTES_OF_TEXT = 8, 150
 """Memory of every cell, and additional memory of a filled one."""
-QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
-ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}\S+)\s+(.+)", re.IGNORECASE)
-CELL = re.compile(rf"\s*({QUOTED}[^,]*?)\s*(,|$)")
-NUMERIC = ("numeric", "real", "integer")
 
 
 def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
@@ -32,27 +27,23 @@ def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
         raise Failure(
             f"reading {source.path} needs openpyxl: pip install 'mauc[excel]', or save the sheet as CSV"
         ) from None
-    with source.raw() as stream:
-        try:
-            open_archive(stream, max_size)
-            reader = openpyxl.reader.excel.ExcelReader(stream, read_only=True, data_only=True)
-            reader.read()
-            book = reader.wb
-            chosen = _sheet(book, sheet, source)
-            for about, link in reader.parser.find_sheets():
-                if about.name == chosen.title and link.target in reader.valid_files:
-                    with reader.archive.open(link.target) as xml:
-                        _check_order(xml, link.target)
-            chosen.reset_dimensions()  # what the sheet says about its size may be wrong
-            rows, n_errors = _filled(chosen.iter_rows(), stream.seek(0, 2) + max_size * GB)
-        except TooLarge as error:
-            raise Failure(f"{source.path} {error}: raise --max-size if you trust the file") from None
-        except (*DAMAGED, expat.ExpatError, KeyError, ValueError, TypeError, OSError, SyntaxError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise Failure(
-                f"{source.path} cannot be read as an Excel file ({error}): save it again, or as CSV"
-            ) from None
+    stream = io.BytesIO(source.content)
+    try:
+        open_archive(stream, max_size)
+        reader = openpyxl.reader.excel.ExcelReader(stream, read_only=True, data_only=True)
+        reader.read()
+        book = reader.wb
+        chosen = _sheet(book, sheet, source)
+        for about, link in reader.parser.find_sheets():
+            if about.name == chosen.title and link.target in reader.valid_files:
+                with reader.archive.open(link.target) as xml:
+                    _check_order(xml, link.target)
+        chosen.reset_dimensions()  # what the sheet says about its size may be wrong
+        rows, n_errors = _filled(chosen.iter_rows(), len(source.content) + max_size * GB)
+    except TooLarge as error:
+        raise Failure(f"{source.path} {error}: raise --max-size if you trust the file") from None
+    except (*DAMAGED, expat.ExpatError, KeyError, ValueError, TypeError, OSError, SyntaxError) as error:
+        raise Failure(f"{source.path} cannot be read as an Excel file ({error}): save it again, or as CSV") from None
     if sheet is None and len(book.worksheets) > 1:
         warnings.warn(
             f"{source.path} has {len(book.worksheets)} sheets, and {chosen.title!r} is read; --sheet names another",
@@ -63,7 +54,7 @@ def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
         warnings.warn(f"{source.path} has {which} such as #DIV/0!, read as missing", stacklevel=3)
     text = io.StringIO()
     csv.writer(text).writerows(rows)
-    return Source(source.path, text.getvalue().encode())
+    return Source(source.path, "csv", text.getvalue().encode())
 
 
 def _check_order(xml: BinaryIO, name: str) -> None:
@@ -144,77 +135,3 @@ def _text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
-
-
-def read_arff(source: Source, text: Collection[str], encoding: str | None) -> Any:
-    """Return a pandas DataFrame of numbers, and of other values as they are written; ``?`` is missing.
-
-    The columns named in ``text`` are not read as numbers. Sparse rows, which are in braces, are refused.
-    """
-    import pandas as pd
-
-    found = detect_encoding(source) if encoding is None else check_encoding(encoding)
-    kinds: dict[str, str] = {}
-    rows: list[list[str | None]] = []
-    in_data = False
-    with source.open() as stream:
-        # Not splitlines, which also cuts at U+2028.
-        for number, line in enumerate(stream.read().decode(found, errors="replace").split("\n"), 1):
-            line = line.strip()
-            if not line or line.startswith("%"):
-                continue
-            if in_data:
-                rows.append(_cells(line, len(kinds), number, source))
-            elif match := ATTRIBUTE.fullmatch(line):
-                name = _unquoted(match[1])
-                if name in kinds:
-                    raise Failure(f"{source.path} has two columns named {name!r}: rename one of them")
-                kinds[name] = match[2].strip().lower()
-            elif line.lower().startswith("@data"):
-                in_data = True
-            elif not line.lower().startswith("@relation"):
-                raise _unreadable(source, number, f"got {line[:40]!r} before @data")
-    if not in_data:
-        raise Failure(f"{source.path} cannot be read as ARFF (it has no line @data): save it as CSV")
-    table = pd.DataFrame(rows, columns=list(kinds), dtype=object)
-    for name, kind in kinds.items():
-        if kind in NUMERIC and name not in text:
-            numbers = pd.to_numeric(table[name], errors="coerce")
-            wrong = table[name][numbers.isna() & table[name].notna()]
-            if len(wrong):
-                raise Failure(f"column {name!r} of {source.path} is numeric, and holds {wrong.iloc[0]!r}: correct it")
-            table[name] = numbers
-        elif kind not in NUMERIC and not kind.startswith(("{", "string", "date")):
-            raise Failure(
-                f"column {name!r} of {source.path} has the type {kind[:40]}, which mauc does not read: save the table "
-                "as CSV"
-            )
-    return table
-
-
-def _cells(line: str, n_columns: int, number: int, source: Source) -> list[str | None]:
-    if line.startswith("{"):
-        raise _unreadable(source, number, "sparse rows, in braces, are not read")
-    cells: list[str | None] = []
-    if "'" not in line and '"' not in line:
-        cells = [None if cell.strip() == "?" else cell.strip() for cell in line.split(",")]
-    else:
-        at = 0
-        while match := CELL.match(line, at):
-            cells.append(None if match[1] == "?" else _unquoted(match[1]))
-            at = match.end()
-            if not match[2]:
-                break
-    if len(cells) != n_columns:
-        raise _unreadable(source, number, f"{n_columns} values are needed, got {len(cells)}")
-    return cells
-
-
-def _unquoted(text: str) -> str:
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
-        return re.sub(r"\\(.)", r"\1", text[1:-1])
-    return text
-
-
-def _unreadable(source: Source, number: int, reason: str) -> Failure:
-    return Failure(f"{source.path} cannot be read as ARFF (line {number}: {reason}): correct it, or save it as CSV")
