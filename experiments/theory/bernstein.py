@@ -1,10 +1,26 @@
-"""Bounds on the derivatives of Bernstein polynomials (Theorem 10)."""
+"""Bernstein polynomials, and bounds on their derivatives (Theorem 10)."""
 
 import math
+from collections.abc import Callable
 
+import numpy as np
+from scipy.interpolate import BPoly
+
+from mauc._typing import Floats
 from mauc._validation import check_whole
 
-__all__ = ["bernstein_factor"]
+__all__ = ["bernstein", "bernstein_factor"]
+
+
+def bernstein(function: Callable[[Floats], Floats], begin: float, end: float, degree: int) -> tuple[BPoly, BPoly]:
+    """Return ``B(t) = Σ_k f(t_k) C(K, k) s^k (1 − s)^(K−k)``, ``s = (t − begin)/(end − begin)``, and its derivative.
+
+    It keeps convexity and monotonicity, hence the consistency condition; its error falls only like 1/K.
+    ``CustomSurrogate(*bernstein(ell.loss, -1, 1, K))`` is a surrogate.
+    """
+    nodes = np.linspace(begin, end, degree + 1)
+    polynomial = BPoly(function(nodes)[:, None], [begin, end])
+    return polynomial, polynomial.derivative()
 
 
 def bernstein_factor(degree: int, order: int) -> float:
@@ -16,8 +32,8 @@ def bernstein_factor(degree: int, order: int) -> float:
 
     because its k-th derivative is :math:`K! / (K - k)!` times a mean of k-th differences of f at steps of 1/K, each of
     which is :math:`K^{-k}` times a value of :math:`f^{(k)}`. So the signs of the derivatives, hence monotonicity and
-    convexity, are kept, and Corollary 2 follows as far as Theorem 3 holds: :func:`mauc.theory.consistency_report` with
-    ``approximation="bernstein"``. Of degree 1 it is a straight line, whose second derivative is 0: :math:`c_2 = 0`.
+    convexity, are kept, and Corollary 2 follows as far as Theorem 3 holds. Of degree 1 it is a straight line, whose
+    second derivative is 0: :math:`c_2 = 0`.
 
     Examples
     --------

@@ -20,23 +20,12 @@ from mauc._validation import (
     check_codes,
     check_n_jobs,
     check_pairs,
-    check_real,
     check_sample_weight,
     check_scores,
-    check_whole,
     invalid,
 )
 from mauc.partition import ClassPartition
-from mauc.plan import (
-    APPROXIMATIONS,
-    DEFAULT_TOLERANCE,
-    Approximation,
-    Plan,
-    needs_range,
-    plan,
-    polynomial_reach,
-    radius_for,
-)
+from mauc.plan import DEFAULT_TOLERANCE, Plan, needs_range, plan, polynomial_reach, radius_for
 from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["SurrogateRisk"]
@@ -68,13 +57,6 @@ class SurrogateRisk:
         chooses the linear method that fits the surrogate. For a surrogate in pieces it chooses moments if all
         differences of the scores lie inside one polynomial piece: a hinge with ``α = 1`` is a line on scores between
         0 and 1.
-    approximation : {"chebyshev", "bernstein"}, default="chebyshev"
-        Polynomials that approximate a surrogate that is smooth but no polynomial (logistic, distance_weighted, q_hinge
-        with fractional q, custom ones).
-    tolerance : float, optional
-        Largest error of ℓ and ℓ′ by that approximation, relative to their values at 0. Default: 1e-6 for Chebyshev.
-    degree : int, optional
-        Degree of the approximation, instead of a tolerance. Default: 32 for Bernstein, whose error falls like 1/K.
     n_jobs : int, optional
         Number of threads for half a million scores or more; -1 is one per core. None: one per core, at most
         ``OMP_NUM_THREADS`` if that is set. Value and gradient do not depend on it.
@@ -88,8 +70,11 @@ class SurrogateRisk:
 
     Notes
     -----
-    The error is relative to the value for the closed forms, ``"ranked"`` and ``"blocked"``; the moments of other
-    polynomials are exact to about 1e-14 of ℓ(0), the risk of constant scores.
+    A surrogate that is smooth but no polynomial (logistic, distance_weighted, q_hinge with fractional q, custom ones)
+    is approximated by Chebyshev polynomials. The errors of ℓ and ℓ′ are at most 1e-6 of their values at 0.
+
+    Otherwise the error is relative to the value for the closed forms, ``"ranked"`` and ``"blocked"``; the moments of
+    other polynomials are exact to about 1e-14 of ℓ(0), the risk of constant scores.
 
     A class without samples is left out, and the weights of the other pairs are normalised again. With fewer than two
     classes the risk and its gradient are 0.
@@ -113,27 +98,16 @@ class SurrogateRisk:
         alpha: float | None = None,
         pairs: Pairs = "ovo",
         scheme: Scheme = "auto",
-        approximation: Approximation = "chebyshev",
-        tolerance: float | None = None,
-        degree: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.surrogate = get_surrogate(surrogate, alpha=alpha)
         self.pairs = pairs
         self.scheme: str = check_choice("scheme", scheme, get_args(Scheme))
-        self.approximation: str = check_choice("approximation", approximation, APPROXIMATIONS)
-        self.tolerance = None if tolerance is None else check_real("tolerance", tolerance, low=0)
-        self.degree = degree
         self.n_jobs = check_n_jobs(n_jobs)
         fitting = schemes_of(self.surrogate)
         if self.scheme not in ("auto", *fitting):
             advice = f"use 'auto' or one of {', '.join(fitting)}"
             raise invalid("scheme", f"must fit the {self.surrogate.name} surrogate", repr(scheme), advice)
-        if degree is not None:
-            check_whole("degree", degree, least=1, most=256, advice="or pass a tolerance")
-        if degree is not None and tolerance is not None:
-            came = f"{degree} with tolerance={tolerance:g}"
-            raise invalid("degree", "excludes tolerance", came, "pass one of the two")
         self._reach = polynomial_reach(self.surrogate)
         """Scores that differ by less than this need only one polynomial piece."""
         self._warned = False
@@ -221,9 +195,6 @@ class SurrogateRisk:
         found = plan(
             self.surrogate,
             radius_for(span) if one_piece or needs_range(self.surrogate) else np.inf,
-            tolerances=None if self.tolerance is None else (self.tolerance,),
-            method=self.approximation,
-            degree=self.degree,
             reach=self._reach if one_piece else np.inf,
         )
         if found is None:
@@ -236,12 +207,11 @@ class SurrogateRisk:
         return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self._reach
 
     def _report_failure(self, radius: float) -> None:
-        what = f"no polynomial of the {self.surrogate.name} surrogate on differences up to {radius:g} meets " + (
-            f"degree={self.degree}" if self.degree is not None else f"tolerance={self.tolerance or DEFAULT_TOLERANCE:g}"
-        )
+        name, error = self.surrogate.name, f"the error {DEFAULT_TOLERANCE:g}"
+        what = f"no polynomial of the {name} surrogate on differences up to {radius:g} has at most {error}"
         if self.scheme != "auto":
-            advice = "use scheme='auto' or 'blocked', scores of a smaller range, or a larger tolerance"
-            raise invalid("scheme", "must reach the tolerance", f"{self.scheme!r}, but {what}", advice)
+            advice = "use scheme='auto' or 'blocked', or scores of a smaller range"
+            raise invalid("scheme", "must be accurate enough", f"{self.scheme!r}, but {what}", advice)
         if not self._warned:
             self._warned = True
             warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=6)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from experiments.theory import bernstein_factor, finite, logit_chaining, theorem_7, theorem_8, theorem_9
-from mauc.plan import bernstein
-from mauc.theory import bounds
+from experiments.theory import bernstein, bernstein_factor, finite, logit_chaining, theorem_7, theorem_8, theorem_9
+from mauc.surrogates import SURROGATES, CustomSurrogate
+from mauc.theory import bounds, consistency_report
 
 COUNTS = (500, 300, 200)
 XI = math.sqrt(sum(1000 / n for n in COUNTS))
@@ -127,3 +127,22 @@ def test_theorem_10(degree, order):
     power, _ = bernstein(lambda u: u**order, 0.0, 1.0, degree)
     top = np.polynomial.Polynomial.fit(t, power(t), degree, domain=[0, 1], window=[0, 1]).deriv(order)(0.5)
     assert top == pytest.approx(factor * math.factorial(order), abs=1e-5)
+
+
+@pytest.mark.parametrize("degree", [1, 12, 64])
+@pytest.mark.parametrize("name", sorted(SURROGATES))
+def test_bernstein_keeps_the_condition(name, degree):
+    """Corollary 2, and more: its polynomial of the hinge has no kink."""
+    options = {"epsilon": 0.2} if name == "distance_weighted" else {"alpha": 1.0}
+    polynomial = CustomSurrogate(*bernstein(SURROGATES[name](**options).loss, -1.0, 1.0, degree))
+    assert consistency_report(polynomial).satisfied
+
+
+@pytest.mark.parametrize("degree", [2, 9])
+def test_the_forward_difference_of_bernstein_has_its_own_index(degree):
+    """B^(j) at the left end is K!/(K−j)! Δ^j f_0 / width^j."""
+    nodes = np.exp(-np.linspace(-1.0, 2.0, degree + 1))
+    polynomial, derivative = bernstein(lambda t: np.exp(-t), -1.0, 2.0, degree)
+    assert polynomial(-1.0) == pytest.approx(nodes[0], rel=1e-14)
+    assert derivative(-1.0) == pytest.approx(degree * (nodes[1] - nodes[0]) / 3.0, rel=1e-13)
+    assert derivative(2.0) == pytest.approx(degree * (nodes[-1] - nodes[-2]) / 3.0, rel=1e-13)

@@ -12,7 +12,6 @@ from scipy.optimize import brentq
 
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_whole, invalid
-from mauc.plan import APPROXIMATIONS, DEFAULT_BERNSTEIN_DEGREE, Approximation, bernstein, chebyshev_interpolant
 from mauc.surrogates import SURROGATES, CustomSurrogate, Surrogate, get_surrogate
 from mauc.theory.minimiser import (
     PROVED,
@@ -30,7 +29,7 @@ from mauc.theory.minimiser import (
 __all__ = ["ConsistencyReport", "Point", "Verdict", "consistency_report"]
 
 GRID_POINTS = 4097
-EXACT_ERROR, POLYNOMIAL_ERROR = 1e-12, 1e-9
+EXACT_ERROR, CUSTOM_ERROR = 1e-12, 1e-9
 """Rounding error of a slope relative to the largest one: of the library's surrogates, and of all other functions."""
 
 RATIOS = (4.0, 25.0, 400.0, 1e4, 1e6, 1e9, 1e12)
@@ -130,8 +129,6 @@ def consistency_report(
     ratio: float | None = None,
     log_loss: float = 0.0,
     n_classes: int | None = None,
-    approximation: Approximation | None = None,
-    degree: int = DEFAULT_BERNSTEIN_DEGREE,
     alpha: float | None = None,
     **options: float,
 ) -> ConsistencyReport:
@@ -139,9 +136,7 @@ def consistency_report(
 
     ℓ must be differentiable, convex and non-increasing on [−1, 1], where the differences of bounded scores are, with
     :math:`\ell'(0) < 0`. That is enough where scores are free; the theorem claims it for scores in [0, 1], where it is
-    enough only if [0, 1] holds the unbounded minimiser (``docs/theory.md``). Bernstein polynomials inherit the
-    last three from ℓ (Corollary 2) and are differentiable even where ℓ has a kink; Chebyshev polynomials come closer to
-    ℓ but may ripple.
+    enough only if [0, 1] holds the unbounded minimiser (``docs/theory.md``).
 
     Parameters
     ----------
@@ -157,10 +152,6 @@ def consistency_report(
         logits.
     n_classes : int, optional
         Number of classes to answer for; two differ from three. Default: any number.
-    approximation : {"bernstein", "chebyshev"}, optional
-        Check the polynomial that approximates ℓ on [−1, 1] instead of ℓ.
-    degree : int, default=32
-        Degree of that polynomial.
     alpha, **options
         Parameters of a surrogate given by its name.
 
@@ -199,8 +190,6 @@ def consistency_report(
     True
     >>> theory.consistency_report("hinge").differentiable.where
     0.5
-    >>> theory.consistency_report("hinge", approximation="bernstein").satisfied
-    True
     """
     ratio = None if ratio is None or math.isinf(check_ratio(ratio)) else check_ratio(ratio)
     check_choice("scores", scores, SCORES)
@@ -208,20 +197,11 @@ def consistency_report(
     n_classes = None if n_classes is None else check_whole("n_classes", n_classes, least=2)
     ell = get_surrogate(surrogate, alpha=alpha, **options)
     name = ell.name if ell.name != "custom" else type(surrogate).__name__
-    tolerance = POLYNOMIAL_ERROR if isinstance(ell, CustomSurrogate) else EXACT_ERROR
-    named = approximation is None and not isinstance(ell, CustomSurrogate)
-    if approximation is not None:
-        check_choice("approximation", approximation, APPROXIMATIONS)
-        fit = bernstein if approximation == "bernstein" else chebyshev_interpolant
-        ell = CustomSurrogate(*fit(ell.loss, -1.0, 1.0, check_whole("degree", degree, least=1)))
-        name, tolerance = f"{approximation} polynomial of degree {degree} of {name}", POLYNOMIAL_ERROR
+    named = not isinstance(ell, CustomSurrogate)
     t, slope = _slopes(ell)
-    error = tolerance * (float(np.abs(slope).max()) or 1.0)
-    differentiable = Point("differentiable", True, detail="a polynomial")
-    if approximation is None:
-        differentiable = Point("differentiable", True) if named and ell.smooth else _differentiable(ell)
+    error = (EXACT_ERROR if named else CUSTOM_ERROR) * (float(np.abs(slope).max()) or 1.0)
     points = (
-        differentiable,
+        Point("differentiable", True) if named and ell.smooth else _differentiable(ell),
         Point("convex", True) if named and ell.convex else _convex(t, slope, error),
         _non_increasing(ell, t, slope, error),
         _slope_at_zero(ell, error),
@@ -316,7 +296,7 @@ def _verdict(
 ) -> Verdict:
     """Return the verdict on ℓ.
 
-    ``met``: it meets the theorem's condition; ``named``: it is a surrogate of the library, not a polynomial for it.
+    ``met``: it meets the theorem's condition; ``named``: it is a surrogate of the library.
     """
     if scores == "log_odds":
         return _log_odds(ell, met, named, log_loss, n_classes)
