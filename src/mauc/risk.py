@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._kernels.blocked import blocked_risk
-from mauc._kernels.moments import exponential_risk, line_risk, polynomial_risk, squared_risk
+from mauc._kernels.moments import exponential_risk, polynomial_risk, squared_risk
 from mauc._kernels.pairwise import pairwise_risk
 from mauc._kernels.piecewise import ranked_risk
 from mauc._kernels.threads import threads
@@ -222,8 +222,6 @@ def _polynomial_risk(problem: Problem, found: Plan, *, gradient: bool) -> tuple[
         return ranked_risk(problem, list(found.pieces), gradient=gradient)
     (piece,) = found.pieces
     assert piece.half_width is not None
-    if found.degree == 1:
-        return line_risk(problem, piece.matrix[0, 0], piece.matrix[1, 0] / piece.half_width, gradient=gradient)
     return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)
 
 
