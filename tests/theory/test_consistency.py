@@ -1,5 +1,7 @@
 """Theorem 3's condition, point by point."""
 
+import math
+
 import numpy as np
 import pytest
 from cases import Bent, Ramp, every_case
@@ -7,7 +9,7 @@ from scipy.special import expit
 
 from mauc import SurrogateRisk, mauc_score, theory
 from mauc.surrogates import CustomSurrogate
-from mauc.theory import consistency_report
+from mauc.theory import consistency_report, largest_alpha, smallest_alpha
 
 ALPHAS = (0.05, 0.3, 0.5, 0.99, 1.0, 1.01, 2.0, 8.0)
 
@@ -136,3 +138,52 @@ def test_bad_arguments():
         consistency_report("cubic")
     with pytest.raises(ValueError, match="surrogate must have finite slopes"):
         consistency_report(CustomSurrogate(lambda t: -t, lambda t: np.full_like(t, -np.inf)))
+    with pytest.raises(ValueError, match="log_loss needs scores that are made of logits, got it with 'unbounded'"):
+        consistency_report("squared", log_loss=1.0)
+    with pytest.raises(ValueError, match="scores must be one of 'unbounded', 'unit', 'softmax', 'sigmoid', 'log_odds'"):
+        consistency_report("squared", "free")
+    with pytest.raises(ValueError, match=r"ratio must be at least 1, got 0\.5: pass the largest likelihood ratio"):
+        consistency_report("squared", "unit", ratio=0.5)
+    with pytest.raises(ValueError, match="surrogate must be one of 'exponential', 'logistic', 'squared', got 'hinge'"):
+        smallest_alpha("hinge", 3.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "scores", "options", "consistent"),
+    [
+        ("squared", "unbounded", {"alpha": 0.2}, True),
+        ("exponential", "unbounded", {}, True),
+        ("hinge", "unbounded", {}, False),
+        ("squared", "unit", {"alpha": 0.5}, True),
+        ("exponential", "unit", {}, False),
+        ("exponential", "sigmoid", {"ratio": 7.0}, True),
+        ("q_hinge", "unit", {}, None),
+        ("hinge", "softmax", {}, False),
+        ("exponential", "softmax", {"alpha": 9.0, "ratio": 7.0}, False),
+        ("logistic", "softmax", {"alpha": 9.0, "ratio": 7.0}, None),
+        ("exponential", "softmax", {"log_loss": 1.0, "n_classes": 2}, True),
+        ("squared", "softmax", {"log_loss": 1.0}, False),
+        ("exponential", "sigmoid", {"log_loss": 1.0}, False),
+        ("exponential", "sigmoid", {"log_loss": 1.0, "n_classes": 2}, None),
+        ("logistic", "log_odds", {"alpha": 1.0, "log_loss": 1.0}, True),
+        ("logistic", "log_odds", {"alpha": 4.0}, False),
+        ("logistic", "log_odds", {"alpha": 4.0, "n_classes": 2}, True),
+        ("hinge", "log_odds", {}, None),
+    ],
+)
+def test_verdicts(name, scores, options, consistent):
+    """docs/theory.md has the proofs; experiments/ has the minimisers of the risk."""
+    report = consistency_report(name, scores, **options)
+    assert report.consistent is consistent
+    answer = {True: "consistent", False: "not consistent", None: "not decided"}[consistent]
+    assert f"{scores} scores: {answer}, " in str(report)
+
+
+def test_alphas():
+    for name, factor in (("exponential", 0.5), ("logistic", 1.0)):
+        assert smallest_alpha(name, 400.0) == pytest.approx(factor * math.log(400.0))
+        assert (smallest_alpha(name, math.inf), largest_alpha(name, 400.0)) == (math.inf, math.inf)
+    assert (largest_alpha("squared", 1.0), largest_alpha("squared", math.inf)) == (math.inf, 0.5)
+    assert consistency_report("exponential", "unit", ratio=400.0).verdict.smallest_alpha == pytest.approx(
+        2.9957, abs=1e-4
+    )

@@ -2,7 +2,7 @@
 
 posterior + priors  →  bayes_scores, ova_weights (bayes.py): the best scores, and the pair weights of one-vs-rest
 surrogate           →  consistency_report (consistency.py): whether minimising its risk leads to those scores
-                       risk_minimiser, smallest_alpha, largest_alpha (minimiser.py): the scores that it leads to
+                       smallest_alpha, largest_alpha: the α that suit scores in [0, 1]
 class sizes         →  imbalance (imbalance.py): ξ, χ, and which class gains most from one more sample
 model + data        →  bounds (bounds/): the risk on unseen data, from that on the training data
 """
@@ -17,34 +17,27 @@ from mauc.theory.imbalance import Imbalance, imbalance
 if TYPE_CHECKING:
     from mauc.theory import bounds
     from mauc.theory.bayes import bayes_scores, ova_weights
-    from mauc.theory.consistency import ConsistencyReport, consistency_report
-    from mauc.theory.minimiser import RiskMinimiser, largest_alpha, likelihoods, risk_minimiser, smallest_alpha
+    from mauc.theory.consistency import ConsistencyReport, consistency_report, largest_alpha, smallest_alpha
 
 _HOME = {
     "ConsistencyReport": "mauc.theory.consistency",
-    "RiskMinimiser": "mauc.theory.minimiser",
     "bayes_scores": "mauc.theory.bayes",
     "bounds": "mauc.theory.bounds",
     "consistency_report": "mauc.theory.consistency",
-    "largest_alpha": "mauc.theory.minimiser",
-    "likelihoods": "mauc.theory.minimiser",
+    "largest_alpha": "mauc.theory.consistency",
     "ova_weights": "mauc.theory.bayes",
-    "risk_minimiser": "mauc.theory.minimiser",
-    "smallest_alpha": "mauc.theory.minimiser",
+    "smallest_alpha": "mauc.theory.consistency",
 }
 
 __all__ = [
     "ConsistencyReport",
     "Imbalance",
-    "RiskMinimiser",
     "bayes_scores",
     "bounds",
     "consistency_report",
     "imbalance",
     "largest_alpha",
-    "likelihoods",
     "ova_weights",
-    "risk_minimiser",
     "smallest_alpha",
 ]
 

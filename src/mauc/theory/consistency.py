@@ -3,50 +3,42 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.optimize import brentq
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_whole, invalid
-from mauc.surrogates import SURROGATES, CustomSurrogate, Surrogate, get_surrogate
-from mauc.theory.minimiser import (
-    PROVED,
-    SCORES,
-    SOLVED,
-    TIE,
-    RiskMinimiser,
-    Scores,
-    check_log_loss_scores,
-    check_ratio,
-    likelihoods,
-    risk_minimiser,
-)
+from mauc._validation import check_choice, check_not_negative, check_whole, invalid
+from mauc.surrogates import CustomSurrogate, Surrogate, get_surrogate
 
-__all__ = ["ConsistencyReport", "Point", "Verdict", "consistency_report"]
+__all__ = ["ConsistencyReport", "Point", "Verdict", "consistency_report", "largest_alpha", "smallest_alpha"]
+
+Scores = Literal["unbounded", "unit", "softmax", "sigmoid", "log_odds"]
+SCORES = get_args(Scores)
+OF_LOGITS = ("softmax", "sigmoid", "log_odds")
+"""Scores that are made of logits, so that a log-loss is defined."""
+
+# The smallest and the largest α for which [0, 1] holds the minimiser of every problem whose ratios are within a factor
+# e^L; docs/theory.md proves that no other α does. For L → ∞ the squared loss has α <= ½.
+ProvedSurrogate = Literal["exponential", "logistic", "squared"]
+PROVED: dict[str, Callable[[float], tuple[float, float]]] = {
+    "exponential": lambda log_ratio: (0.5 * log_ratio, math.inf),
+    "logistic": lambda log_ratio: (log_ratio, math.inf),
+    "squared": lambda log_ratio: (0.0, 0.5 / math.tanh(0.25 * log_ratio) if log_ratio > 0 else math.inf),
+}
 
 GRID_POINTS = 4097
 EXACT_ERROR, CUSTOM_ERROR = 1e-12, 1e-9
 """Rounding error of a slope relative to the largest one: of the library's surrogates, and of all other functions."""
 
-RATIOS = (4.0, 25.0, 400.0, 1e4, 1e6, 1e9, 1e12)
-"""Largest by smallest likelihood ratio of the problems that are tried as counterexamples."""
-NEAR = (0.25, 0.1, 0.02, 0.004)
-"""Distances, in the logarithm, of the second ratios from the extreme ones: minimisers tie these two first."""
-CENTRED = (1.0, 1e-3)
-"""P(x) of the extreme points divided by that of the middle point: the spread of the scores is largest if nearly all
-probability is in the middle."""
-KINKED = (0.2, 0.3, 1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 2.0, 1.0)
-"""Ratios and P(x) of a problem in which every minimiser of the hinge has ties; symmetric ones may have one without."""
 NEVER_WITH_SOFTMAX = ("squared", "exponential")
-"""Not consistent with three classes or more, with or without the log-loss: docs/theory.md proves it for all α. For
-other losses the counterexample decides."""
+"""Not consistent with three classes or more, with or without the log-loss: docs/theory.md proves it for all α."""
 NEVER_WITH_SIGMOID = ("exponential",)
 """Not consistent with the log-loss and three classes or more: proved there too."""
-UNDECIDED = "no counterexample found, and no proof"
+UNDECIDED = "no proof is known"
 
 
 @dataclass(frozen=True)
@@ -70,9 +62,8 @@ class Verdict:
 
     scores: str
     consistent: bool | None
-    """True and False are proved, or shown by the counterexample; None: neither is known."""
+    """True and False are proved in docs/theory.md; None: neither is known."""
     reason: str
-    counterexample: RiskMinimiser | None = None
     smallest_alpha: float | None = None
     """On [0, 1] and for the given ratio: :func:`mauc.theory.smallest_alpha`."""
     largest_alpha: float | None = None
@@ -108,11 +99,6 @@ class ConsistencyReport:
     def consistent(self) -> bool | None:
         """True if the scores that minimise the risk rank best; None if neither is proved."""
         return self.verdict.consistent
-
-    @property
-    def counterexample(self) -> RiskMinimiser | None:
-        """A distribution whose risk minimiser does not rank best, if the surrogate is not consistent."""
-        return self.verdict.counterexample
 
     def __str__(self) -> str:
         verdict = "met" if self.satisfied else "not met (it is sufficient, not necessary)"
@@ -159,7 +145,7 @@ def consistency_report(
     -------
     ConsistencyReport
         ``satisfied`` and the four points of the condition, each with the place at which it fails; ``consistent`` for
-        these scores, and the ``counterexample``; ``verdict`` with the reason, and the α that would be consistent.
+        these scores; ``verdict`` with the reason, and the α that would be consistent.
         Surrogates of this library state these facts; your own are checked on a grid of 4097 points, and for kinks on
         one 32 times as fine.
 
@@ -181,8 +167,6 @@ def consistency_report(
     >>> report = theory.consistency_report("exponential", scores="unit", ratio=400, alpha=1)
     >>> report.satisfied, report.consistent, round(report.verdict.smallest_alpha, 3)
     (True, False, 2.996)
-    >>> report.counterexample.optimal
-    False
     >>> both = {"alpha": 4, "log_loss": 1}
     >>> [theory.consistency_report("exponential", "softmax", **both, n_classes=n).consistent for n in (2, 3)]
     [True, False]
@@ -294,55 +278,51 @@ def _verdict(
     log_loss: float,
     n_classes: int | None,
 ) -> Verdict:
-    """Return the verdict on ℓ.
+    """Return the verdict on ℓ, where ``docs/theory.md`` proves one.
 
     ``met``: it meets the theorem's condition; ``named``: it is a surrogate of the library.
     """
+    name = ell.name if named else ""
     if scores == "log_odds":
         return _log_odds(ell, met, named, log_loss, n_classes)
     if log_loss > 0:
-        return _both_terms(ell, scores, named, log_loss, n_classes)
+        return _both_terms(ell, scores, name, n_classes)
     if scores == "unbounded":
         return _unbounded(ell, met, straight, named)
-    within = _within_unit(ell, scores, ratio, named)
+    within = _within_unit(ell, scores, ratio, name)
     if scores != "softmax" or n_classes == 2:
         return within
-    found = _of_three_classes(ell, "softmax")
-    if found is not None or (named and ell.name in NEVER_WITH_SOFTMAX):
+    if name in NEVER_WITH_SOFTMAX:
         reason = "with three classes or more: rows that sum to 1 tie the columns together; with two as on [0, 1]"
-        return replace(within, consistent=False, reason=reason, counterexample=found)
+        return replace(within, consistent=False, reason=reason)
     return replace(within, consistent=None, reason=UNDECIDED) if within.consistent else within
 
 
 def _log_odds(ell: Surrogate, met: bool, named: bool, log_loss: float, n_classes: int | None) -> Verdict:
     """Return the verdict on log-odds: two classes have one free score; with more, one α is right in every column."""
-    scores: Scores = "log_odds"
-    if named and ell.log_odds_alpha is not None and ell.log_odds_alpha == vars(ell)["alpha"]:
+    right = ell.log_odds_alpha if named else None
+    if right is not None and right == vars(ell)["alpha"]:
         beside = " and the log-loss" if log_loss else ""
-        return Verdict(
-            scores, True, f"for any number of classes: the best scores minimise every column{beside} at once"
-        )
+        reason = f"for any number of classes: the best scores minimise every column{beside} at once"
+        return Verdict("log_odds", True, reason)
     if n_classes == 2 and met:
-        return Verdict(scores, True, "with two classes: they have one score, and it is free")
-    found = None if n_classes == 2 else _of_three_classes(ell, scores, log_loss)
-    if found is None:
-        return Verdict(scores, None, UNDECIDED)
-    rates = {name: kind.log_odds_alpha for name, kind in SURROGATES.items()}
-    right = " and ".join(f"{name} with alpha = {alpha:g}" for name, alpha in rates.items() if alpha is not None)
-    return Verdict(scores, False, f"with three classes or more; {right} are", found)
+        return Verdict("log_odds", True, "with two classes: they have one score, and it is free")
+    if right is not None:
+        return Verdict(
+            "log_odds", False, f"with three classes or more: only alpha = {right:g} is right in every column"
+        )
+    return Verdict("log_odds", None, UNDECIDED)
 
 
-def _both_terms(ell: Surrogate, scores: Scores, named: bool, log_loss: float, n_classes: int | None) -> Verdict:
+def _both_terms(ell: Surrogate, scores: Scores, name: str, n_classes: int | None) -> Verdict:
     """Return the verdict on softmax or sigmoid scores with the log-loss."""
     if n_classes == 2:
         if scores == "softmax" and ell.smooth and ell.convex and ell.non_increasing:
             return Verdict(scores, True, "with two classes, for every alpha and every weight of the log-loss")
         return Verdict(scores, None, "proved for two classes with softmax scores and a smooth loss that never rises")
-    found = _of_three_classes(ell, scores, log_loss)
-    never = NEVER_WITH_SOFTMAX if scores == "softmax" else NEVER_WITH_SIGMOID
-    if found is not None or (named and ell.name in never):
+    if name in (NEVER_WITH_SOFTMAX if scores == "softmax" else NEVER_WITH_SIGMOID):
         reason = "with three classes or more: the two terms have different minimisers, and their sum has a third"
-        return Verdict(scores, False, reason, found)
+        return Verdict(scores, False, reason)
     return Verdict(scores, None, UNDECIDED)
 
 
@@ -350,61 +330,91 @@ def _unbounded(ell: Surrogate, met: bool, straight: bool, named: bool) -> Verdic
     scores = "unbounded"
     if named and ell.name == "squared":
         return Verdict(scores, True, "for every alpha: its minimiser is a multiple of the posterior, in closed form")
+    if named and ell.name == "hinge":
+        return Verdict(scores, False, "its minimiser ties points whose ratios differ")
     if straight and isinstance(ell, CustomSurrogate):
         return Verdict(scores, False, "a straight line has no least risk")
     if met:
         limit = "" if named else ", as far as the minimiser's differences stay in [-1, 1]"
         return Verdict(scores, True, f"by the condition{limit}")
-    if named and not ell.smooth:
-        found = risk_minimiser(ell, likelihoods(*KINKED))
-        if not found.optimal:
-            return Verdict(scores, False, "its minimiser ties points whose ratios differ", found)
     return Verdict(scores, None, "the condition is sufficient, not necessary")
 
 
-def _within_unit(ell: Surrogate, scores: str, ratio: float | None, named: bool) -> Verdict:
+def _within_unit(ell: Surrogate, scores: str, ratio: float | None, name: str) -> Verdict:
     """Return the verdict on [0, 1], and on the sigmoid and softmax of two classes, which come arbitrarily close."""
-    low = high = None
-    proved = named and ell.name in PROVED
-    if proved:
-        low, high = PROVED[ell.name](math.inf if ratio is None else math.log(ratio))
-        if low <= vars(ell)["alpha"] <= high and not math.isinf(low):
-            for_which = "for every distribution" if ratio is None else f"for ratios within a factor of {ratio:g}"
-            return Verdict(scores, True, f"{for_which}: [0, 1] holds the unbounded minimiser", None, low, high)
-    found = _counterexample(ell, ratio)
-    if found is not None or proved:
-        return Verdict(scores, False, "the minimiser ties points at the ends of [0, 1]", found, low, high)
-    return Verdict(scores, None, UNDECIDED, None, low, high)
+    if name == "hinge":
+        return Verdict(scores, False, "for every alpha: its minimiser ties points whose ratios differ")
+    if name not in PROVED:
+        return Verdict(scores, None, UNDECIDED)
+    low, high = PROVED[name](math.inf if ratio is None else math.log(ratio))
+    if low <= vars(ell)["alpha"] <= high and not math.isinf(low):
+        for_which = "for every distribution" if ratio is None else f"for ratios within a factor of {ratio:g}"
+        return Verdict(scores, True, f"{for_which}: [0, 1] holds the unbounded minimiser", low, high)
+    return Verdict(scores, False, "the minimiser ties points at the ends of [0, 1]", low, high)
 
 
-def _counterexample(ell: Surrogate, ratio: float | None) -> RiskMinimiser | None:
-    """Return the symmetric problem of five points whose minimiser on [0, 1] loses most."""
-    if not _usable(ell):
-        return None
-    for near in NEAR:
-        found = []
-        for widest, rare in product(RATIOS if ratio is None else (ratio,), CENTRED):
-            ratios = np.exp(0.5 * math.log(widest) * np.array([-1.0, near - 1.0, 0.0, 1.0 - near, 1.0]))
-            one = risk_minimiser(ell, likelihoods(ratios, [rare, rare, 1.0, rare, rare]), "unit")
-            if not one.optimal and (not ell.smooth or one.spread > 1.0 - TIE):
-                found.append(one)
-        if found:
-            return max(found, key=lambda each: each.gap)
-    return None
+def smallest_alpha(surrogate: ProvedSurrogate, ratio: float) -> float:
+    r"""Return the smallest α for which [0, 1] holds the minimiser of the unbounded risk, for all distributions.
+
+    With a smaller α, points whose likelihood ratios differ are tied at 0 or at 1. α must not exceed
+    :func:`largest_alpha` either: the minimiser of the exponential and of the logistic loss shrinks with α, that of the
+    squared loss, whose margin is α, grows with it.
+
+    ===========  ==============  ==============================================
+    surrogate    smallest α      largest α
+    ===========  ==============  ==============================================
+    exponential  ½ log(ratio)    ∞
+    logistic     log(ratio)      ∞
+    squared      0 (any above)   ½ / tanh(¼ log(ratio)), hence ½ for every ratio
+    ===========  ==============  ==============================================
+
+    Parameters
+    ----------
+    surrogate : {"exponential", "logistic", "squared"}
+        No α is right for the hinge. For other surrogates none is proved.
+    ratio : float
+        Largest by smallest likelihood ratio :math:`g_i / \operatorname{mean}_{j \ne i} g_j`, up to infinity.
+
+    Examples
+    --------
+    >>> from mauc import theory
+    >>> round(theory.smallest_alpha("exponential", 400), 3)
+    2.996
+    >>> theory.smallest_alpha("squared", 1e6), round(theory.largest_alpha("squared", 1e6), 4)
+    (0.0, 0.501)
+    """
+    return _alpha_range(surrogate, ratio)[0]
 
 
-def _usable(ell: Surrogate) -> bool:
-    """Return True for a convex ℓ, stated or checked on a grid: then a minimum found is the least."""
-    slope = np.asarray(ell.derivative(np.linspace(-1.0, 1.0, 1025)))
-    return bool(ell.convex or (np.diff(slope) >= -1e-9 * np.abs(slope).max()).all())
+def largest_alpha(surrogate: ProvedSurrogate, ratio: float) -> float:
+    """Return the largest α for which [0, 1] holds the minimiser of the unbounded risk, for all distributions.
+
+    Parameters and table are those of :func:`smallest_alpha`.
+
+    Examples
+    --------
+    >>> from mauc import theory
+    >>> theory.largest_alpha("squared", float("inf"))
+    0.5
+    """
+    return _alpha_range(surrogate, ratio)[1]
 
 
-def _of_three_classes(ell: Surrogate, scores: Scores, log_loss: float = 0.0) -> RiskMinimiser | None:
-    """Return the random problem of five points whose minimiser loses most; only solved ones count."""
-    found = []
-    for seed in range(8) if ell.smooth and _usable(ell) else ():
-        g = np.random.default_rng(seed).dirichlet(np.ones(5), 3).T
-        one = risk_minimiser(ell, g, scores, log_loss=log_loss)
-        if not one.optimal and not one.excess > SOLVED:
-            found.append(one)
-    return max(found, key=lambda each: each.gap, default=None)
+def _alpha_range(surrogate: str, ratio: float) -> tuple[float, float]:
+    return PROVED[check_choice("surrogate", surrogate, tuple(PROVED))](math.log(check_ratio(ratio)))
+
+
+def check_ratio(ratio: Any) -> float:
+    """Return a ratio of at least 1, up to infinity."""
+    value = float(ratio) if not isinstance(ratio, bool | str) else math.nan
+    if not value >= 1:
+        raise invalid("ratio", "must be at least 1", repr(ratio), "pass the largest likelihood ratio by the smallest")
+    return value
+
+
+def check_log_loss_scores(log_loss: Any, scores: str) -> float:
+    """Return the weight of a log-loss, which needs scores that are made of logits."""
+    if check_not_negative("log_loss", log_loss) > 0 and scores not in OF_LOGITS:
+        advice = f"use scores of {', '.join(OF_LOGITS)}"
+        raise invalid("log_loss", "needs scores that are made of logits", f"it with {scores!r}", advice)
+    return float(log_loss)

@@ -1,26 +1,22 @@
-"""The bound of a fitted model on its training data."""
+"""The bound of a fitted linear model on its training data."""
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import softmax
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from mauc._estimators import encode_classes
-from mauc._typing import Floats, Ints
+from mauc._typing import Ints
 from mauc._validation import invalid, is_sparse
 from mauc.activations import BOUNDED, activate
 from mauc.linear import MAUCClassifier
-from mauc.risk import SurrogateRisk
 from mauc.theory._checks import check_p
-from mauc.theory.bounds.networks import network_norms
-from mauc.theory.bounds.theorems import Bound, cnn, dnn, linear, surrogate_constants
+from mauc.theory.bounds.theorems import Bound, linear, surrogate_constants
 
 __all__ = ["for_estimator"]
 
@@ -35,11 +31,8 @@ def for_estimator(
     *,
     delta: float = 0.05,
     p: float = 2.0,
-    initial: Any = None,
-    surrogate: Any = "exponential",
-    alpha: float | None = None,
 ) -> Bound:
-    r"""Return the bound on the risk of a fitted model, from the model and the data that it was trained on.
+    r"""Return the bound of :func:`linear` on the risk of a fitted model, from the data that it was trained on.
 
     The function reads the norms of the weights from the model, the largest length of a sample from X, and computes the
     Lipschitz constant and the range of the surrogate. Biases count as weights of a feature that is always 1. The risk
@@ -47,21 +40,15 @@ def for_estimator(
 
     Parameters
     ----------
-    estimator : MAUCClassifier, MAUCMLPClassifier, Pipeline that ends in one, or torch.nn.Module
-        A module returns logits; :func:`network_norms` lists the layers it may have. Linear models get :func:`linear`,
-        networks :func:`cnn`, rectified networks without convolutions the smaller of :func:`dnn` and :func:`cnn`.
-    X : (N, ...) array
+    estimator : MAUCClassifier, or Pipeline that ends in one
+    X : (N, d) array or sparse matrix
         The training data.
     y : (N,) classes
-        For a module, codes of its columns. Every class of the model must have a sample.
+        Every class of the model must have a sample.
     delta : float, default=0.05
         Probability with which the bound may fail.
     p : float, default=2.0
-        Norm of a linear model's weights, in (1, 2].
-    initial : Module or state_dict, optional
-        Weights of a network before its training; zeros by default.
-    surrogate, alpha
-        The loss, for a module; a classifier has its own.
+        Norm of the weights, in (1, 2].
 
     Returns
     -------
@@ -86,39 +73,20 @@ def for_estimator(
     if isinstance(estimator, Pipeline):
         X = estimator[:-1].transform(X) if len(estimator) > 1 else X
         estimator = estimator[-1]
-    if isinstance(estimator, MAUCClassifier):
-        return _linear(estimator, X, y, delta, check_p(p))
-    network = getattr(estimator, "model_", estimator)
-    if not callable(getattr(network, "state_dict", None)):
-        requirement = "must be a fitted MAUCClassifier, MAUCMLPClassifier or a torch.nn.Module"
-        advice = "pass one of these, or the norms to bounds.linear, dnn or cnn as numbers"
-        raise invalid("estimator", requirement, type(estimator).__name__, advice)
-    if network is estimator:
-        risk = SurrogateRisk(surrogate, alpha=alpha)
-        return _network(network, X, _codes(y, None, "the module"), risk, delta, initial)
-    name = type(estimator).__name__
-    if estimator.loss is not None:
-        advice = "pass its model_ and the surrogate of the risk to bound"
-        raise invalid("estimator", "must be trained by MAUCLoss", repr(estimator.loss), advice)
-    risk = SurrogateRisk(estimator._surrogate())
-    X = np.asarray(X.toarray() if is_sparse(X) else X)
-    return _network(network, X, _codes(y, estimator.classes_, name), risk, delta, initial)
+    if not isinstance(estimator, MAUCClassifier):
+        advice = "pass one, or the norms of another model to bounds.linear, dnn or cnn as numbers"
+        raise invalid("estimator", "must be a fitted MAUCClassifier", type(estimator).__name__, advice)
+    return _linear(estimator, X, y, delta, check_p(p))
 
 
-def _codes(y: ArrayLike, classes: Any, owner: str) -> Ints:
+def _codes(y: ArrayLike, classes: Any) -> Ints:
     names, codes = encode_classes(y)
-    if classes is None:
-        if names.dtype.kind not in "iu" or names[0] != 0 or names[-1] != len(names) - 1:
-            came = ", ".join(map(str, names[:8]))
-            advice = "encode the classes; drop the columns of those without samples"
-            raise invalid("y", f"must hold every column of {owner}, 0 to C - 1", came, advice)
-        return codes
     missing = sorted(set(classes.tolist()) - set(names.tolist()))
     if missing:
-        raise invalid("y", f"must have samples of every class of {owner}", f"none of {missing[0]!r}", SEEN)
+        raise invalid("y", "must have samples of every class of the model", f"none of {missing[0]!r}", SEEN)
     unknown = sorted(set(names.tolist()) - set(classes.tolist()))
     if unknown:
-        raise invalid("y", f"must hold classes of {owner} only", f"{unknown[0]!r}", SEEN)
+        raise invalid("y", "must hold classes of the model only", f"{unknown[0]!r}", SEEN)
     return codes
 
 
@@ -130,7 +98,7 @@ def _largest_norm(X: Any) -> float:
 
 def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float) -> Bound:
     check_is_fitted(model)
-    codes = _codes(y, model.classes_, "the model")
+    codes = _codes(y, model.classes_)
     activation = model._activation()
     scores = activate(model._logits(X), activation)
     risk = model._risk()
@@ -142,62 +110,15 @@ def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float)
     stretch = {"identity": 2.0, "log_odds": 4.0}.get(activation, 0.0)
     reach = 1.0 if activation in BOUNDED else max(stretch * gamma * radius, 1e-300)
     constants = surrogate_constants(risk.surrogate, radius=reach)
-    return _noted(
-        linear(
-            risk.value(codes, scores),
-            np.bincount(codes),
-            gamma=gamma,
-            radius=radius,
-            p=p,
-            lipschitz=constants.lipschitz,
-            bound=constants.bound,
-            delta=delta,
-            activation=activation,
-        )
+    found = linear(
+        risk.value(codes, scores),
+        np.bincount(codes),
+        gamma=gamma,
+        radius=radius,
+        p=p,
+        lipschitz=constants.lipschitz,
+        bound=constants.bound,
+        delta=delta,
+        activation=activation,
     )
-
-
-def _network(network: Any, X: Any, codes: Ints, risk: SurrogateRisk, delta: float, initial: Any) -> Bound:
-    norms = network_norms(network, X, initial=initial)
-    logits = _logits(network, X)
-    if len(logits) != len(codes) or logits.ndim != 2:
-        requirement = "must map the rows of X to logits of shape (N, C)"
-        raise invalid("network", requirement, f"shape {logits.shape}", "pass a classifier, and X and y in full")
-    if logits.shape[1] != int(codes.max()) + 1:
-        came = f"{int(codes.max()) + 1} for {logits.shape[1]} columns"
-        raise invalid("y", "must have samples of every class", came, "drop the columns of classes without samples")
-    constants = surrogate_constants(risk.surrogate)
-    shared: dict[str, Any] = {
-        "radius": norms.radius(_largest_norm(_numpy(X))),
-        "lipschitz": constants.lipschitz,
-        "bound": constants.bound,
-        "delta": delta,
-    }
-    value, counts = risk.value(codes, softmax(logits, axis=1)), np.bincount(codes)
-    near: dict[str, Any] = {"spectral_norms": norms.initial_spectral, "distance": norms.distance}
-    near["n_parameters"] = norms.n_parameters
-    found = [cnn(value, counts, **near, **shared)]
-    if norms.frobenius is not None:
-        with np.errstate(over="ignore"):
-            # If the product of many norms exceeds the largest float, the other bound is smaller and is used.
-            gamma = min(float(np.prod(norms.frobenius)), 1e200)
-        found.append(dnn(value, counts, gamma=gamma, depth=norms.depth, **shared))
-    return _noted(min(found, key=lambda each: each.total))
-
-
-def _noted(found: Bound) -> Bound:
-    return replace(found, note="; ".join(filter(None, [found.note, NOTE])))
-
-
-def _numpy(X: Any) -> Any:
-    return X.detach().cpu().numpy() if hasattr(X, "detach") else X
-
-
-def _logits(network: Any, X: Any) -> Floats:
-    import torch
-
-    network = deepcopy(network).eval()
-    rows = torch.as_tensor(_numpy(X)).to(next(network.parameters()))
-    with torch.no_grad():
-        parts = [network(rows[k : k + 1024]) for k in range(0, len(rows), 1024)]
-    return torch.cat(parts).double().cpu().numpy()
+    return replace(found, note=NOTE)

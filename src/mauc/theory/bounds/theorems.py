@@ -259,7 +259,7 @@ def dnn(
 
     which does not depend on the widths. It does not depend on the sample either, so the concentration term has
     :math:`2 B / C` for the :math:`10 B / C` of :func:`abstract`. The bound of :func:`cnn` also holds for such
-    networks; it depends on the norms through their logarithm only. :func:`for_estimator` returns the smaller of both.
+    networks; it depends on the norms through their logarithm only.
 
     ``docs/theory.md`` proves it, by blocks of independent pairs, vector contraction and the depth lemma of Golowich,
     Rakhlin and Shamir (2018). It is ours. Theorem 8 has the same ingredients and larger constants.
@@ -337,7 +337,7 @@ def cnn(
     empirical_risk, class_counts, bound, delta
         As in :func:`abstract`; the scores are softmax, so their differences are in [−1, 1].
     spectral_norms : sequence of float
-        Largest singular value of each layer as an operator, at the initial weights; :func:`conv_spectral_norm`.
+        Largest singular value of each layer as an operator, at the initial weights.
     distance : float
         β, summed spectral distance of the layers from their initial weights.
     n_parameters : int

@@ -1,11 +1,11 @@
-"""Scores that minimise the risk of a surrogate for a known distribution, and the α that suit scores in [0, 1]."""
+"""Scores that minimise the risk of a surrogate for a known distribution, and counterexamples to consistency."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,30 +13,26 @@ from scipy.optimize import linprog, minimize
 from scipy.special import log_softmax
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_not_negative, invalid
+from mauc._validation import check_choice, invalid
 from mauc.activations import activate, pull_back
 from mauc.surrogates import Surrogate, get_surrogate
+from mauc.theory.consistency import SCORES, Scores, check_log_loss_scores
 
-__all__ = ["RiskMinimiser", "largest_alpha", "likelihoods", "risk_minimiser", "smallest_alpha"]
+__all__ = ["RiskMinimiser", "counterexample", "likelihoods", "risk_minimiser"]
 
-INF = math.inf
-Scores = Literal["unbounded", "unit", "softmax", "sigmoid", "log_odds"]
-SCORES = get_args(Scores)
-OF_LOGITS = ("softmax", "sigmoid", "log_odds")
-"""Scores that are made of logits, so that a log-loss is defined."""
 # Scores closer than this part of their column's spread count as ties: the programmes are solved to about 1e-8 of it.
 TIE = 1e-6
 SOLVED = 1e-6
 """Largest duality gap, as a part of the risk, of a programme that counts as solved."""
-
-# The smallest and the largest α for which [0, 1] holds the minimiser of every problem whose ratios are within a factor
-# e^L; docs/theory.md proves that no other α does. For L → ∞ the squared loss has α <= ½.
-ProvedSurrogate = Literal["exponential", "logistic", "squared"]
-PROVED: dict[str, Callable[[float], tuple[float, float]]] = {
-    "exponential": lambda log_ratio: (0.5 * log_ratio, INF),
-    "logistic": lambda log_ratio: (log_ratio, INF),
-    "squared": lambda log_ratio: (0.0, 0.5 / math.tanh(0.25 * log_ratio) if log_ratio > 0 else INF),
-}
+RATIOS = (4.0, 25.0, 400.0, 1e4, 1e6, 1e9, 1e12)
+"""Largest by smallest likelihood ratio of the problems that are tried as counterexamples."""
+NEAR = (0.25, 0.1, 0.02, 0.004)
+"""Distances, in the logarithm, of the second ratios from the extreme ones: minimisers tie these two first."""
+CENTRED = (1.0, 1e-3)
+"""P(x) of the extreme points divided by that of the middle point: the spread of the scores is largest if nearly all
+probability is in the middle."""
+KINKED = (0.2, 0.3, 1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 2.0, 1.0)
+"""Ratios and P(x) of a problem in which every minimiser of the hinge has ties; symmetric ones may have one without."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +142,8 @@ def risk_minimiser(
     --------
     Five points whose best scores have five levels; on [0, 1] the logistic loss ties two at each end:
 
-    >>> from mauc import theory
-    >>> found = theory.risk_minimiser("logistic", theory.likelihoods([0.2, 0.5, 1, 2, 5]), "unit", alpha=1)
+    >>> from experiments.theory import likelihoods, risk_minimiser
+    >>> found = risk_minimiser("logistic", likelihoods([0.2, 0.5, 1, 2, 5]), "unit", alpha=1)
     >>> found.scores[:, 0].round(3)
     array([0. , 0. , 0.5, 1. , 1. ])
     >>> round(found.mauc, 4), round(found.bayes_mauc, 4)
@@ -174,14 +170,6 @@ def risk_minimiser(
         f = np.column_stack([_column_minimiser(ell, g[:, i], others[:, i], interval) for i in range(g.shape[1])])
     best = _mauc(np.log(g) - np.log(others), g, others)
     return RiskMinimiser(g, f, _mauc(f, g, others), best, _excess(ell, f, g, others, scores, log_loss))
-
-
-def check_log_loss_scores(log_loss: Any, scores: str) -> float:
-    """Return the weight of a log-loss, which needs scores that are made of logits."""
-    if check_not_negative("log_loss", log_loss) > 0 and scores not in OF_LOGITS:
-        advice = f"use scores of {', '.join(OF_LOGITS)}"
-        raise invalid("log_loss", "needs scores that are made of logits", f"it with {scores!r}", advice)
-    return float(log_loss)
 
 
 def _risk(ell: Surrogate, pairs: Floats, f: Floats) -> tuple[float, Floats]:
@@ -312,61 +300,67 @@ def _on_the_simplex(ell: Surrogate, g: Floats, others: Floats, log_loss: float) 
     return np.asarray(found.x).reshape(n, n_classes)
 
 
-def smallest_alpha(surrogate: ProvedSurrogate, ratio: float) -> float:
-    r"""Return the smallest α for which [0, 1] holds the minimiser of the unbounded risk, for all distributions.
+def counterexample(
+    surrogate: Any,
+    scores: Scores = "unbounded",
+    *,
+    ratio: float | None = None,
+    log_loss: float = 0.0,
+    n_classes: int | None = None,
+    alpha: float | None = None,
+    **options: float,
+) -> RiskMinimiser | None:
+    """Search for a distribution whose risk minimiser does not rank best; None if none is found.
 
-    With a smaller α, points whose likelihood ratios differ are tied at 0 or at 1. α must not exceed
-    :func:`largest_alpha` either: the minimiser of the exponential and of the logistic loss shrinks with α, that of the
-    squared loss, whose margin is α, grows with it.
-
-    ===========  ==============  ==============================================
-    surrogate    smallest α      largest α
-    ===========  ==============  ==============================================
-    exponential  ½ log(ratio)    ∞
-    logistic     log(ratio)      ∞
-    squared      0 (any above)   ½ / tanh(¼ log(ratio)), hence ½ for every ratio
-    ===========  ==============  ==============================================
-
-    Parameters
-    ----------
-    surrogate : {"exponential", "logistic", "squared"}
-        No α is right for the hinge. For other surrogates none is proved: for one distribution, compare the ``spread``
-        of :func:`risk_minimiser` with 1.
-    ratio : float
-        Largest by smallest likelihood ratio :math:`g_i / \operatorname{mean}_{j \ne i} g_j`, up to infinity.
+    Parameters are those of :func:`mauc.theory.consistency_report`. Unbounded scores are searched for surrogates with a
+    kink only: for the others the condition of the theorem decides.
 
     Examples
     --------
-    >>> from mauc import theory
-    >>> round(theory.smallest_alpha("exponential", 400), 3)
-    2.996
-    >>> theory.smallest_alpha("squared", 1e6), round(theory.largest_alpha("squared", 1e6), 4)
-    (0.0, 0.501)
+    >>> from experiments.theory import counterexample
+    >>> found = counterexample("exponential", "softmax", alpha=8, log_loss=1)
+    >>> round(100 * found.gap, 2), found.excess < 1e-6
+    (0.79, True)
     """
-    return _alpha_range(surrogate, ratio)[0]
+    ell = get_surrogate(surrogate, alpha=alpha, **options)
+    log_loss = check_log_loss_scores(log_loss, check_choice("scores", scores, SCORES))
+    if scores == "unbounded":
+        found = None if ell.smooth else risk_minimiser(ell, likelihoods(*KINKED))
+        return None if found is None or found.optimal else found
+    if scores == "unit" or (log_loss == 0 and scores == "sigmoid") or n_classes == 2:
+        return None if log_loss > 0 or scores == "log_odds" else _on_the_interval(ell, ratio)
+    found = _of_three_classes(ell, scores, log_loss)
+    return found if found is not None or log_loss > 0 or scores == "log_odds" else _on_the_interval(ell, ratio)
 
 
-def largest_alpha(surrogate: ProvedSurrogate, ratio: float) -> float:
-    """Return the largest α for which [0, 1] holds the minimiser of the unbounded risk, for all distributions.
-
-    Parameters and table are those of :func:`smallest_alpha`.
-
-    Examples
-    --------
-    >>> from mauc import theory
-    >>> theory.largest_alpha("squared", float("inf"))
-    0.5
-    """
-    return _alpha_range(surrogate, ratio)[1]
-
-
-def _alpha_range(surrogate: str, ratio: float) -> tuple[float, float]:
-    return PROVED[check_choice("surrogate", surrogate, tuple(PROVED))](math.log(check_ratio(ratio)))
+def _on_the_interval(ell: Surrogate, ratio: float | None) -> RiskMinimiser | None:
+    """Return the symmetric problem of five points whose minimiser on [0, 1] loses most."""
+    if not _usable(ell):
+        return None
+    for near in NEAR:
+        found = []
+        for widest, rare in product(RATIOS if ratio is None else (ratio,), CENTRED):
+            ratios = np.exp(0.5 * math.log(widest) * np.array([-1.0, near - 1.0, 0.0, 1.0 - near, 1.0]))
+            one = risk_minimiser(ell, likelihoods(ratios, [rare, rare, 1.0, rare, rare]), "unit")
+            if not one.optimal and (not ell.smooth or one.spread > 1.0 - TIE):
+                found.append(one)
+        if found:
+            return max(found, key=lambda each: each.gap)
+    return None
 
 
-def check_ratio(ratio: Any) -> float:
-    """Return a ratio of at least 1, up to infinity."""
-    value = float(ratio) if not isinstance(ratio, bool | str) else math.nan
-    if not value >= 1:
-        raise invalid("ratio", "must be at least 1", repr(ratio), "pass the largest likelihood ratio by the smallest")
-    return value
+def _usable(ell: Surrogate) -> bool:
+    """Return True for a convex ℓ, stated or checked on a grid: then a minimum found is the least."""
+    slope = np.asarray(ell.derivative(np.linspace(-1.0, 1.0, 1025)))
+    return bool(ell.convex or (np.diff(slope) >= -1e-9 * np.abs(slope).max()).all())
+
+
+def _of_three_classes(ell: Surrogate, scores: Scores, log_loss: float = 0.0) -> RiskMinimiser | None:
+    """Return the random problem of five points whose minimiser loses most; only solved ones count."""
+    found = []
+    for seed in range(8) if ell.smooth and _usable(ell) else ():
+        g = np.random.default_rng(seed).dirichlet(np.ones(5), 3).T
+        one = risk_minimiser(ell, g, scores, log_loss=log_loss)
+        if not one.optimal and not one.excess > SOLVED:
+            found.append(one)
+    return max(found, key=lambda each: each.gap, default=None)

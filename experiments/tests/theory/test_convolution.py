@@ -7,7 +7,7 @@ pytest.importorskip("torch", reason="needs the extra mauc[torch]")
 
 import torch
 
-from mauc.theory.bounds import conv_spectral_norm
+from experiments.theory import conv_spectral_norm
 
 
 def dense_norm(layer, size):

@@ -1,4 +1,4 @@
-"""Norms of the layers of a ``torch.nn.Module``, and how far they are from their initial weights."""
+"""The bound of a ``torch.nn.Module``, from the norms of its layers and their distances from initial weights."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh_tridiagonal
+from scipy.special import softmax
 
 from mauc._typing import Floats
-from mauc._validation import check_whole, invalid
+from mauc._validation import check_codes, check_whole, invalid
+from mauc.risk import SurrogateRisk
+from mauc.theory.bounds import Bound, cnn, dnn, surrogate_constants
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["NetworkNorms", "conv_spectral_norm", "network_norms"]
+__all__ = ["NetworkNorms", "conv_spectral_norm", "network_bound", "network_norms"]
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ def network_norms(network: nn.Module, X: Any, *, initial: nn.Module | Mapping[st
     Examples
     --------
     >>> import torch
-    >>> from mauc.theory.bounds import network_norms
+    >>> from experiments.theory import network_norms
     >>> layer = torch.nn.Linear(2, 2, bias=False)
     >>> layer.weight.data = torch.tensor([[3.0, 0.0], [0.0, 4.0]])
     >>> network_norms(layer, torch.zeros(1, 2)).frobenius
@@ -256,7 +260,7 @@ def conv_spectral_norm(layer: nn.Module, input_size: tuple[int, ...], *, steps: 
     Examples
     --------
     >>> import torch
-    >>> from mauc.theory.bounds import conv_spectral_norm
+    >>> from experiments.theory import conv_spectral_norm
     >>> layer = torch.nn.Conv1d(1, 1, 3, padding=1, padding_mode="circular")
     >>> layer.weight.data = torch.tensor([[[1.0, 2.0, 1.0]]])
     >>> round(conv_spectral_norm(layer, (8,)), 2)
@@ -298,3 +302,63 @@ def conv_spectral_norm(layer: nn.Module, input_size: tuple[int, ...], *, steps: 
     ritz = float(eigvalsh_tridiagonal(diagonal, beside[: len(diagonal) - 1]).max())
     excess = np.log(1.648 * np.sqrt(x.numel()) / 1e-9) / (2 * steps - 1)
     return float(np.sqrt(max(ritz, 0.0) / (1.0 - excess**2)))
+
+
+def network_bound(
+    network: nn.Module,
+    X: Any,
+    y: ArrayLike,
+    *,
+    delta: float = 0.05,
+    initial: nn.Module | Mapping[str, Any] | None = None,
+    surrogate: Any = "exponential",
+    alpha: float | None = None,
+) -> Bound:
+    """Return the bound on the ovo risk of a network that returns logits, from the data that it was trained on.
+
+    Networks get :func:`mauc.theory.bounds.cnn`, rectified networks without convolutions the smaller of it and of
+    :func:`mauc.theory.bounds.dnn`. ``y`` are codes of the columns; ``initial`` is that of :func:`network_norms`.
+    """
+    norms = network_norms(network, X, initial=initial)
+    logits = _logits(network, X)
+    if len(logits) != np.size(y) or logits.ndim != 2:
+        requirement = "must map the rows of X to logits of shape (N, C)"
+        raise invalid("network", requirement, f"shape {logits.shape}", "pass a classifier, and X and y in full")
+    codes = check_codes(y, *logits.shape)
+    counts = np.bincount(codes, minlength=logits.shape[1])
+    if not counts.all():
+        came, advice = f"none of column {int(np.argmin(counts))}", "drop the columns of classes without samples"
+        raise invalid("y", "must have samples of every class", came, advice)
+    risk = SurrogateRisk(surrogate, alpha=alpha)
+    constants = surrogate_constants(risk.surrogate)
+    largest = float(np.linalg.norm(np.asarray(_numpy(X), dtype=np.float64).reshape(len(X), -1), axis=1).max())
+    shared: dict[str, Any] = {
+        "radius": norms.radius(largest),
+        "lipschitz": constants.lipschitz,
+        "bound": constants.bound,
+        "delta": delta,
+    }
+    value = risk.value(codes, softmax(logits, axis=1))
+    near: dict[str, Any] = {"spectral_norms": norms.initial_spectral, "distance": norms.distance}
+    near["n_parameters"] = norms.n_parameters
+    found = [cnn(value, counts, **near, **shared)]
+    if norms.frobenius is not None:
+        with np.errstate(over="ignore"):
+            # If the product of many norms exceeds the largest float, the other bound is smaller and is used.
+            gamma = min(float(np.prod(norms.frobenius)), 1e200)
+        found.append(dnn(value, counts, gamma=gamma, depth=norms.depth, **shared))
+    return min(found, key=lambda each: each.total)
+
+
+def _numpy(X: Any) -> Any:
+    return X.detach().cpu().numpy() if hasattr(X, "detach") else X
+
+
+def _logits(network: Any, X: Any) -> Floats:
+    import torch
+
+    network = deepcopy(network).eval()
+    rows = torch.as_tensor(_numpy(X)).to(next(network.parameters()))
+    with torch.no_grad():
+        parts = [network(rows[k : k + 1024]) for k in range(0, len(rows), 1024)]
+    return torch.cat(parts).double().cpu().numpy()
