@@ -164,10 +164,6 @@ def imbalance(y: ArrayLike) -> Imbalance:
     One more sample of class c is worth 4.69e+03 of class a. Twice as many of class c lower xi/sqrt(N) by 25.5%.
     """
     classes, codes = encode_classes(y)
-    return imbalance_of_counts(classes, np.bincount(codes, minlength=len(classes)))
-
-
-def imbalance_of_counts(classes: NDArray[Any], counts: NDArray[np.int64]) -> Imbalance:
-    """Compute :func:`imbalance` from the number of samples of each class."""
+    counts = np.bincount(codes, minlength=len(classes))
     check_class_counts(counts, "y")
     return Imbalance(classes, counts)
