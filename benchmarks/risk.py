@@ -9,8 +9,6 @@ from benchmarks.measure import Row, alternate, extra_bytes, faster, seconds
 from benchmarks.metric import softmax_scores
 from experiments.acceleration import LOSSES, PRIORS, naive_value_and_gradient
 from mauc import SurrogateRisk
-from mauc.risk import schemes_of
-from mauc.surrogates import get_surrogate
 
 LOOPS: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
     **LOSSES,
@@ -26,9 +24,7 @@ def against_loops() -> list[Row]:
     scores = rng.dirichlet(np.ones(c), n)
     rows = []
     for name, (loss, derivative) in LOOPS.items():
-        # By its own scheme: on these scores a hinge with α = 1 is a line, which "auto" would take it for.
-        surrogate = get_surrogate(name, alpha=1.0)
-        risk = SurrogateRisk(surrogate, scheme=schemes_of(surrogate)[0])
+        risk = SurrogateRisk(name, alpha=1.0)
         kept: list[tuple[float, np.ndarray]] = []
         ours, theirs = alternate(
             lambda risk=risk: risk.value_and_gradient(y, scores),

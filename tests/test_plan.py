@@ -6,12 +6,10 @@ from cases import CASES, EACH_KIND, Case, each_kind
 from numpy.polynomial import Polynomial
 from numpy.polynomial import chebyshev as cheb
 
-from mauc.plan import Plan, difference_matrix, plan, polynomial_reach, radius_for
+from mauc.plan import Plan, difference_matrix, plan, radius_for
 from mauc.surrogates import (
     CustomSurrogate,
     DistanceWeighted,
-    GeneralizedHinge,
-    Hinge,
     Logistic,
     QHinge,
     Squared,
@@ -73,7 +71,7 @@ def test_tolerance_is_kept_by_loss_and_derivative(case, radius, tolerance):
         return
     assert max(errors(case, found, radius)) <= 1.1 * tolerance
     assert found.error <= tolerance
-    assert found.radius == radius
+    assert found.radius in (radius, 2.0 * radius), "twice if a piece begins there"
 
 
 @reached
@@ -148,24 +146,3 @@ def test_a_piece_that_covers_bounded_scores_needs_no_search():
     found = plan(QHinge(1.0, 3.0), 1.0, saturated=True)
     assert (found.scheme, found.degree, found.error) == ("moments", 3, 0.0)
     assert plan(QHinge(0.5, 3.0), 1.0, saturated=True).scheme == "ranked"
-    assert plan(QHinge(0.5, 3.0), 1.0, reach=0.5).scheme == "moments"
-    # An approximation would have to follow the kink, which lies within the radius.
-    assert plan(QHinge(0.5, 2.5), 1.0, reach=0.5).scheme == "ranked"
-
-
-@pytest.mark.parametrize(
-    ("surrogate", "reach"),
-    [
-        (Hinge(0.5), 0.5),
-        (QHinge(2.0, 3.0), 2.0),
-        (GeneralizedHinge(1.0, 0.25), 0.75),
-        (GeneralizedHinge(0.125, 0.25), 0.125),
-        (DistanceWeighted(0.1), 0.1),
-        (QHinge(2.0, 2.5), 0.0),
-        (Logistic(), 0.0),
-        (Squared(), np.inf),
-    ],
-    ids=str,
-)
-def test_how_far_one_polynomial_reaches(surrogate, reach):
-    assert polynomial_reach(surrogate) == pytest.approx(reach, rel=1e-15)

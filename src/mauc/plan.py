@@ -69,12 +69,6 @@ def needs_range(surrogate: Surrogate) -> bool:
     return len(pieces) == 1 or any(piece.coefficients is None for piece in pieces)
 
 
-def polynomial_reach(surrogate: Surrogate) -> float:
-    """Return the largest ``r`` for which ℓ is one polynomial on ``(−r, r)``; 0 if there is none."""
-    reaches = [min(-piece.low, piece.high) for piece in surrogate.pieces if piece.coefficients is not None]
-    return max(0.0, *reaches) if reaches else 0.0
-
-
 @lru_cache(maxsize=256)
 def plan(
     surrogate: Surrogate,
@@ -82,7 +76,6 @@ def plan(
     *,
     tolerances: tuple[float, ...] = (DEFAULT_TOLERANCE,),
     saturated: bool = False,
-    reach: float = math.inf,
 ) -> Plan | None:
     """Return the polynomials for score differences in ``[−radius, radius]``; None if none are accurate enough.
 
@@ -97,23 +90,22 @@ def plan(
     saturated : bool
         Differences of ±radius come from saturated activations, whose gradient is 0: a piece that ends there covers all
         differences. So a hinge with ``α >= 1`` is a line on softmax scores, and its scheme is ``"moments"``.
-    reach : float
-        All differences lie in ``(−reach, reach)``: a polynomial piece that ends there covers all of them too.
     """
-    reach = radius if saturated else reach
     if math.isinf(radius) and needs_range(surrogate):
         return None
     # At least 1/64: on a narrower range rounding would dominate, and the polynomial of this range is accurate enough.
     radius = max(radius, 2.0**-6)
     search = _DegreeSearch(surrogate, radius, tolerances)
+    within = radius if saturated else math.inf
     for piece in surrogate.pieces:
-        # An exact polynomial must hold for all differences; an approximation must also cover the whole radius.
-        within = reach if piece.coefficients is not None else max(reach, radius)
         if piece.low <= -within and piece.high >= within:
             whole = search.whole() if piece.coefficients is None else _exact(piece, radius)
             if piece.coefficients is not None and len(surrogate.pieces) > 1 and _cancels(whole, surrogate):
                 break
             return None if whole is None else Plan("moments", (whole.piece,), whole.degree, whole.error, radius)
+    if any(piece.low == radius and piece.coefficients != (0.0,) for piece in surrogate.pieces):
+        # A difference of exactly the radius belongs to the piece that begins there.
+        return plan(surrogate, 2.0 * radius, tolerances=tolerances)
     found: list[_Fit] = []
     for piece in surrogate.pieces:
         if max(piece.low, -radius) >= min(piece.high, radius) or piece.coefficients == (0.0,):

@@ -25,7 +25,7 @@ from mauc._validation import (
     invalid,
 )
 from mauc.partition import ClassPartition
-from mauc.plan import DEFAULT_TOLERANCE, Plan, needs_range, plan, polynomial_reach, radius_for
+from mauc.plan import DEFAULT_TOLERANCE, Plan, needs_range, plan, radius_for
 from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["SurrogateRisk"]
@@ -54,9 +54,7 @@ class SurrogateRisk:
         Weights :math:`v_{ij}` of the class pairs.
     scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"
         Method that sums over the pairs: ``"moments"`` and ``"ranked"`` cost O(N·C), the others O(N²). ``"auto"``
-        chooses the linear method that fits the surrogate. For a surrogate in pieces it chooses moments if all
-        differences of the scores lie inside one polynomial piece: a hinge with ``α = 1`` is a line on scores between
-        0 and 1.
+        chooses the linear method that fits the surrogate, or blocks if no polynomial is accurate enough.
     n_jobs : int, optional
         Number of threads for half a million scores or more; -1 is one per core. None: one per core, at most
         ``OMP_NUM_THREADS`` if that is set. Value and gradient do not depend on it.
@@ -108,8 +106,6 @@ class SurrogateRisk:
         if self.scheme not in ("auto", *fitting):
             advice = f"use 'auto' or one of {', '.join(fitting)}"
             raise invalid("scheme", f"must fit the {self.surrogate.name} surrogate", repr(scheme), advice)
-        self._reach = polynomial_reach(self.surrogate)
-        """Scores that differ by less than this need only one polynomial piece."""
         self._warned = False
         self.degree_: int | None = None
 
@@ -163,8 +159,7 @@ class SurrogateRisk:
     def compute(self, problem: Problem, *, gradient: bool, bounded: bool = False) -> tuple[float, Floats | None]:
         """Compute value, and gradient if wanted, of clean input, without checks: for training loops.
 
-        ``bounded``: the scores come from a softmax or sigmoid, and the gradient goes back through it. Differences lie
-        in ``[−1, 1]``; at ±1 the activation is saturated, so the slope of either side can be used.
+        ``bounded``: the scores come from a softmax or sigmoid, so that their differences lie in ``[−1, 1]``.
         """
         surrogate, form = self.surrogate, self.surrogate.closed_form
         self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
@@ -183,28 +178,15 @@ class SurrogateRisk:
 
     def _plan(self, problem: Problem, bounded: bool) -> Plan | None:
         """Return polynomial pieces for the differences that occur; None if the risk must be summed pair by pair."""
-        span = np.inf
-        if bounded:
-            span = 1.0
-        elif needs_range(self.surrogate) or self._may_be_one_piece(problem):
-            low, high = column_range(problem)
+        radius = np.inf
+        if needs_range(self.surrogate):
+            low, high = (np.zeros(1), np.ones(1)) if bounded else column_range(problem)
             with np.errstate(over="ignore"):
-                span = float((high - low).max())
-        # Scores that are not bounded have no saturated ends: a difference at a piece's end belongs to the next piece.
-        one_piece = self.scheme == "auto" and (span <= self._reach if bounded else span < self._reach)
-        found = plan(
-            self.surrogate,
-            radius_for(span) if one_piece or needs_range(self.surrogate) else np.inf,
-            reach=self._reach if one_piece else np.inf,
-        )
+                radius = radius_for(float((high - low).max()))
+        found = plan(self.surrogate, radius)
         if found is None:
-            self._report_failure(radius_for(span))
+            self._report_failure(radius)
         return found
-
-    def _may_be_one_piece(self, problem: Problem) -> bool:
-        """Return False if a few rows already span more than one piece: the others need not be read then."""
-        few = problem.scores[:256]
-        return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self._reach
 
     def _report_failure(self, radius: float) -> None:
         name, error = self.surrogate.name, f"the error {DEFAULT_TOLERANCE:g}"
