@@ -302,7 +302,8 @@ class TestMinorityPairs:
 
     def test_single_model_is_named_in_the_title(self):
         assert self.display(k=1)[2].ax_.get_title() == "AUC of the rarest pair of classes"
-        _, _, display = self.display(name="forest", k=3)
+        y, scores, _ = self.display()
+        display = MinorityPairsDisplay.from_predictions(y, {"forest": scores}, labels=self.names, k=3)
         assert display.ax_.get_title() == "AUC of the 3 rarest pairs of classes\nforest"
         assert display.legend_ is None
 
@@ -337,16 +338,10 @@ class TestEstimators:
 
     def test_pairs_equal_those_of_the_scores(self, fitted):
         X, y, models = fitted
-        by_model = MinorityPairsDisplay.from_estimator(models, X, y, k=2)
-        by_score = MinorityPairsDisplay.from_predictions(y, {k: scores_of(m, X) for k, m in models.items()}, k=2)
+        by_model = MinorityPairsDisplay.from_estimator(models["ridge"], X, y, k=2)
+        by_score = MinorityPairsDisplay.from_predictions(y, scores_of(models["ridge"], X), k=2)
         np.testing.assert_array_equal(by_model.auc, by_score.auc)
         np.testing.assert_array_equal(by_model.pairs, by_score.pairs)
-        assert by_model.name == list(models)
-
-    def test_single_estimator_is_named_by_its_type(self, fitted):
-        X, y, models = fitted
-        assert MinorityPairsDisplay.from_estimator(models["bayes"], X, y).name == ["GaussianNB"]
-        assert MinorityPairsDisplay.from_estimator(models["bayes"], X, y, name="naive").name == ["naive"]
 
     @pytest.mark.parametrize("display", DISPLAYS)
     def test_classes_come_from_the_estimator(self, fitted, display):
@@ -372,16 +367,6 @@ class TestEstimators:
         model = RidgeClassifier().fit(X, y == "cat")
         display = PairwiseAUCDisplay.from_estimator(model, X, y == "cat")
         assert display.matrix[0, 1] == display.matrix[1, 0] > 0.5
-
-    def test_estimators_of_other_classes_are_refused(self, fitted):
-        X, y, models = fitted
-        other = GaussianNB().fit(X[y != "dog"], y[y != "dog"])
-        message = (
-            "estimator must hold models of the same classes, got others in 'other': "
-            "fit all of them on the same classes, or compare their scores by from_predictions"
-        )
-        with pytest.raises(ValueError, match=re.escape(message)):
-            MinorityPairsDisplay.from_estimator({"ridge": models["ridge"], "other": other}, X, y)
 
     @pytest.mark.parametrize("display", DISPLAYS)
     def test_estimators_without_scores_are_refused(self, fitted, display):
@@ -462,15 +447,7 @@ class TestBoth:
         ),
         (
             lambda: MinorityPairsDisplay.from_predictions([0, 1], {}),
-            "y_score must hold at least one model, got an empty dict: pass name -> model",
-        ),
-        (
-            lambda: MinorityPairsDisplay.from_estimator({}, [[0], [1]], [0, 1]),
-            "estimator must hold at least one model, got an empty dict: pass name -> model",
-        ),
-        (
-            lambda: MinorityPairsDisplay.from_predictions([0, 1], {"m": [0, 1]}, name="n"),
-            "name must be None for a dict of models, got 'n': leave it out: the keys of y_score name the models",
+            "y_score must hold at least one model, got an empty dict: pass name -> scores",
         ),
         (
             lambda: MinorityPairsDisplay.from_predictions([0, 1], {"m": [0, 1], "n": [0, 1, 2]}),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._validation import check_real, check_scored_classes, check_whole, invalid
-from mauc.metrics.display.common import COLORS, Display, response, shorten, size_text
+from mauc.metrics.display.common import COLORS, Display, shorten, size_text
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import present_pairs
 from mauc.metrics.uncertainty import Interval, Sample, interval
@@ -142,46 +142,6 @@ class MinorityPairsDisplay(Display):
         return " vs ".join(f"{shorten(name)} ({size_text(n)})" for name, n in names_and_sizes)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        name: str | None = None,
-        labels: ArrayLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Draw the rarest pairs of one fitted classifier or several.
-
-        Parameters
-        ----------
-        estimator : fitted classifier, or dict of name -> fitted classifier
-            Scored by ``predict_proba``, else by ``decision_function``.
-        X : (N, d) array, sparse matrix or table
-        y : (N,) array of classes
-        name : str, optional
-            Name of a single classifier. Default: that of its type.
-        labels : (C,) array, optional
-            The class of each column of the scores. Default: ``estimator.classes_``.
-        **options
-            Other parameters of :meth:`from_predictions` and :meth:`plot`.
-
-        Returns
-        -------
-        MinorityPairsDisplay
-        """
-        models = _models("estimator", estimator, name, type(estimator).__name__)
-        responses = {key: response(model, X) for key, model in models.items()}
-        if labels is None:
-            labels = next(iter(responses.values()))[1]
-            for key, (_, classes) in responses.items():
-                if not np.array_equal(classes, labels):
-                    advice = "fit all of them on the same classes, or compare their scores by from_predictions"
-                    raise invalid("estimator", "must hold models of the same classes", f"others in {key!r}", advice)
-        return cls.from_predictions(y, {key: each for key, (each, _) in responses.items()}, labels=labels, **options)
-
-    @classmethod
     def from_predictions(
         cls,
         y_true: ArrayLike,
@@ -189,7 +149,6 @@ class MinorityPairsDisplay(Display):
         *,
         k: int = 5,
         level: float = 0.95,
-        name: str | None = None,
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
@@ -202,12 +161,11 @@ class MinorityPairsDisplay(Display):
         y_true, labels, sample_weight
             As in :func:`mauc.pairwise_auc`. With weights, the size of a class is its summed weight.
         y_score : (N, C) array, or dict of name -> (N, C) array
+            Scores of one model, or of several by name. All score the same classes.
         k : int, default=5
             Largest number of pairs to show.
         level : float, default=0.95
             Confidence level of the intervals, those of :func:`mauc.mauc_interval` for the samples of the two classes.
-        name : str, optional
-            Name of a single model.
         ax, **plot_kw
             Parameters of :meth:`plot`.
 
@@ -218,7 +176,9 @@ class MinorityPairsDisplay(Display):
         check_whole("k", k, least=1, advice="pass how many pairs to show")
         level = check_real("level", level, low=0, high=1)
         found = []
-        models = _models("y_score", y_score, name, "")
+        models = y_score if isinstance(y_score, Mapping) else {"": y_score}
+        if not models:
+            raise invalid("y_score", "must hold at least one model", "an empty dict", "pass name -> scores")
         for key, scores in models.items():
             try:
                 scored = check_scored_classes(y_true, scores, labels, sample_weight)
@@ -228,21 +188,9 @@ class MinorityPairsDisplay(Display):
             pairs = _rarest_pairs(partition.sizes, k)
             found.append([_pair_interval(partition, scored.scores, int(i), int(j), level) for i, j in pairs])
         auc, low, high = np.array([[(each.score, each.low, each.high) for each in some] for some in found]).T
-        names = None if list(models) == [""] else list(models)
+        names = [str(key) for key in models] if isinstance(y_score, Mapping) else None
         display = cls(auc.T, low.T, high.T, scored.labels[pairs], partition.sizes[pairs], name=names)
         return display.plot(ax=ax, **plot_kw)
-
-
-def _models(parameter: str, given: Any, name: str | None, default: str) -> dict[str, Any]:
-    """Return the models by name."""
-    if not isinstance(given, Mapping):
-        return {default if name is None else name: given}
-    if not given:
-        raise invalid(parameter, "must hold at least one model", "an empty dict", "pass name -> model")
-    if name is not None:
-        advice = f"leave it out: the keys of {parameter} name the models"
-        raise invalid("name", "must be None for a dict of models", repr(name), advice)
-    return {str(key): value for key, value in given.items()}
 
 
 def _rarest_pairs(sizes: NDArray[Any], k: int) -> NDArray[np.intp]:
