@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from experiments import datasets
-from mauc import mauc_score, pairwise_auc, theory
+from mauc import mauc_score, theory
 from mauc.plugin import balanced_posterior
 from mauc.theory import bayes_scores, ova_weights
 
@@ -62,26 +62,6 @@ def test_ova_weights_are_the_formula():
             assert v[i, j] == pytest.approx(0.0 if i == j else p[j] / (3 * (1 - p[i])), rel=1e-12)
     assert v.sum() == pytest.approx(1.0)
     np.testing.assert_allclose(ova_weights([0.25] * 4), (1 - np.eye(4)) / 12, rtol=1e-12)
-
-
-def test_example_1_of_the_paper():
-    a = np.ones((3, 3))
-    a[0, 2] = 0.5
-    b = np.ones((3, 3))
-    b[0, 1] = 0.8
-    v = ova_weights([0.5, 0.45, 0.05])
-    ovo = (1 - np.eye(3)) / 6
-    assert (v * a).sum() == pytest.approx(0.9833, abs=5e-5)
-    assert (ovo * a).sum() == pytest.approx(0.9167, abs=5e-5)
-    assert (v * b).sum() == pytest.approx(0.94, abs=5e-5), "the paper prints .933"
-    assert (ovo * b).sum() == pytest.approx(0.9667, abs=5e-5)
-
-
-def test_theorem_1a():
-    rng = np.random.default_rng(0)
-    y, scores = np.repeat([0, 1, 2], [30, 12, 5]), rng.normal(size=(47, 3))
-    matrix = np.nan_to_num(pairwise_auc(y, scores))
-    assert (ova_weights(np.bincount(y) / 47) * matrix).sum() == pytest.approx(mauc_score(y, scores, pairs="ova"))
 
 
 @pytest.mark.parametrize(
