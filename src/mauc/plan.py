@@ -46,9 +46,6 @@ class Plan:
     pieces: tuple[KernelPiece, ...]
     degree: int
     """Largest degree among the pieces."""
-    error: float
-    """Largest error of ℓ on a fine grid, relative to ``|ℓ(0)|``, the risk of constant scores; 0 if exact."""
-    radius: float
 
 
 def radius_for(span: float) -> float:
@@ -102,7 +99,7 @@ def plan(
             whole = search.whole() if piece.coefficients is None else _exact(piece, radius)
             if piece.coefficients is not None and len(surrogate.pieces) > 1 and _cancels(whole, surrogate):
                 break
-            return None if whole is None else Plan("moments", (whole.piece,), whole.degree, whole.error, radius)
+            return None if whole is None else Plan("moments", (whole.piece,), whole.degree)
     if any(piece.low == radius and piece.coefficients != (0.0,) for piece in surrogate.pieces):
         # A difference of exactly the radius belongs to the piece that begins there.
         return plan(surrogate, 2.0 * radius, tolerances=tolerances)
@@ -114,8 +111,7 @@ def plan(
         if runs is None:
             return None
         found += runs
-    top, error = max((fit.degree for fit in found), default=0), max((fit.error for fit in found), default=0.0)
-    return Plan("ranked", tuple(fit.piece for fit in found), top, error, radius)
+    return Plan("ranked", tuple(fit.piece for fit in found), max((fit.degree for fit in found), default=0))
 
 
 class _Fit(NamedTuple):
