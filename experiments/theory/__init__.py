@@ -5,23 +5,18 @@ from experiments.theory.finite_lists import finite
 from experiments.theory.linear_models import linear_bound, linear_complexity
 from experiments.theory.logits import logit_chaining, transformation_bound
 from experiments.theory.minimiser import RiskMinimiser, counterexample, likelihoods, risk_minimiser
-from experiments.theory.networks import NetworkNorms, conv_spectral_norm, network_bound, network_norms
 from experiments.theory.printed import theorem_7, theorem_8, theorem_9
 
 __all__ = [
-    "NetworkNorms",
     "RiskMinimiser",
     "bernstein",
     "bernstein_factor",
-    "conv_spectral_norm",
     "counterexample",
     "finite",
     "likelihoods",
     "linear_bound",
     "linear_complexity",
     "logit_chaining",
-    "network_bound",
-    "network_norms",
     "risk_minimiser",
     "theorem_7",
     "theorem_8",
