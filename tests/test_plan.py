@@ -26,8 +26,8 @@ def evaluate(approximation: Plan, p: np.ndarray, q: np.ndarray) -> tuple[np.ndar
         inside = (p - q >= low) & (p - q < high)
         if half_width is None:
             of_distance = Polynomial(matrix[:, 0])
-            distance, sign = (p - q - low, 1.0) if high == np.inf else (high - (p - q), -1.0)
-            values, slopes = of_distance(distance), sign * of_distance.deriv()(distance)
+            distance = high - (p - q)
+            values, slopes = of_distance(distance), -of_distance.deriv()(distance)
         else:
             values = cheb.chebval2d(p / half_width, q / half_width, matrix)
             slopes = cheb.chebval2d(p / half_width, q / half_width, cheb.chebder(matrix)) / half_width

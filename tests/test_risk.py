@@ -1,8 +1,9 @@
 """The risk by every scheme: against the definition, its own differences, and under what must not change it."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from mauc import SurrogateRisk
 from mauc._kernels.blocked import blocked_risk
 from mauc.partition import ClassPartition
 from mauc.plan import plan, radius_for
-from mauc.surrogates import CustomSurrogate, DistanceWeighted, GeneralizedHinge, Logistic, QHinge
+from mauc.surrogates import CustomSurrogate, DistanceWeighted, GeneralizedHinge, Logistic, Piece, QHinge, Surrogate
 
 LAYOUTS = {
     "columns": {"columns_first_below": 10_000},
@@ -487,6 +488,31 @@ def test_a_radius_that_rounds_to_the_range_loses_no_pair():
     y, scores = [0, 1], [[-1e-17, 0.0], [1.0, 0.0]]
     got, expected = (case.risk(scheme=s).value_and_gradient(y, scores) for s in ("ranked", "pairwise"))
     assert_close(got, expected, 1e-6)
+
+
+def test_a_polynomial_piece_that_rises_to_infinity():
+    @dataclass(frozen=True)
+    class Distance(Surrogate):
+        name: ClassVar[str] = "distance"
+        smooth = False
+
+        def loss(self, t):
+            return np.abs(t - 0.25)
+
+        def derivative(self, t):
+            return np.where(t < 0.25, -1.0, 1.0)
+
+        @property
+        def pieces(self):
+            return (Piece(-INF, 0.25, (0.25, -1.0)), Piece(0.25, INF, (-0.25, 1.0)))
+
+    _, y, scores, weight, pairs = next(settings("ties", 4))
+    for far in (1.0, 30.0):
+        got, expected = (
+            SurrogateRisk(Distance(), scheme=s, pairs=pairs).value_and_gradient(y, far * scores, weight)
+            for s in ("ranked", "pairwise")
+        )
+        assert_close(got, expected, 1e-9)
 
 
 def test_a_piece_that_begins_at_the_largest_difference_counts():

@@ -63,7 +63,12 @@ def radius_for(span: float) -> float:
 def needs_range(surrogate: Surrogate) -> bool:
     """Return True if the polynomials depend on the range of the scores."""
     pieces = surrogate.pieces
-    return len(pieces) == 1 or any(piece.coefficients is None for piece in pieces)
+    return len(pieces) == 1 or any(_is_approximated(piece) for piece in pieces)
+
+
+def _is_approximated(piece: Piece) -> bool:
+    """Return True if the kernels do not sum the piece exactly: it is no polynomial, or reaches to +∞ and is not 0."""
+    return piece.coefficients is None or (piece.high == math.inf and piece.coefficients != (0.0,))
 
 
 @lru_cache(maxsize=256)
@@ -107,7 +112,7 @@ def plan(
     for piece in surrogate.pieces:
         if max(piece.low, -radius) >= min(piece.high, radius) or piece.coefficients == (0.0,):
             continue
-        runs = search.runs(piece) if piece.coefficients is None else [_exact(piece, None)]
+        runs = search.runs(piece) if _is_approximated(piece) else [_exact(piece, None)]
         if runs is None:
             return None
         found += runs
