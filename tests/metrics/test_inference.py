@@ -452,44 +452,6 @@ class TestComparison:
         assert 0 < p[2] < p[1] < 0.05 < p[0] < 0.2
 
 
-@pytest.mark.slow
-class TestSimulations:
-    """With scores N(0, 1) and ``sep`` more in the own column, every AUC_{i|j} is Φ(sep / √2)."""
-
-    DRAWS = 2000
-    COUNTS = (160, 90, 35, 15)
-
-    @pytest.mark.parametrize(("sep", "pairs"), [(0.0, "ovo"), (0.5, "ova"), (1.0, "ovo"), (2.0, "ova")])
-    def test_coverage(self, sep, pairs, record_property):
-        truth, covered = stats.norm.cdf(sep / np.sqrt(2)), 0
-        for seed in range(self.DRAWS):
-            result = mauc_interval(*simulated(self.COUNTS, seed, sep=sep), pairs=pairs)
-            covered += result.low <= truth <= result.high
-        record_property("coverage", float(covered / self.DRAWS))
-        assert 0.93 <= covered / self.DRAWS <= 0.97
-
-    @pytest.mark.parametrize("sep", [0.5, 1.0, 2.0])
-    def test_size_of_the_comparison(self, sep, record_property):
-        rejected = 0
-        for seed in range(self.DRAWS):
-            y, signal = simulated(self.COUNTS, seed, sep=sep)
-            rng = np.random.default_rng([seed, 1])
-            a, b = signal + rng.normal(size=signal.shape), signal + rng.normal(size=signal.shape)
-            rejected += compare_mauc(y, a, b).pvalue < 0.05
-        record_property("size", float(rejected / self.DRAWS))
-        assert 0.035 <= rejected / self.DRAWS <= 0.065
-
-    def test_stderr_is_the_spread_of_the_scores(self):
-        results = [mauc_interval(*simulated(self.COUNTS, seed, sep=1.0)) for seed in range(self.DRAWS)]
-        spread = np.std([r.score for r in results])
-        # Allowing for mislabelled rows makes it a little larger.
-        assert 0.98 < np.sqrt(np.mean([r.stderr**2 for r in results])) / spread < 1.08
-
-    def test_power_of_the_comparison(self):
-        rejected = sum(compare_mauc(*two_models(self.COUNTS, seed)).pvalue < 0.05 for seed in range(200))
-        assert rejected > 150
-
-
 class TestHiddenErrors:
     """A class of few rows that decides the interval while none of them shows an error."""
 
