@@ -16,8 +16,7 @@ from experiments.report_parts import folded, machine, machines, markdown_table, 
 from experiments.store import Cell, Store, write_whole
 from mauc._typing import Floats, Ints
 from mauc.activations import activate, pull_back
-from mauc.risk import SurrogateRisk, schemes_of
-from mauc.surrogates import get_surrogate
+from mauc.risk import SurrogateRisk
 
 __all__ = ["LARGE_SIZES", "LOSSES", "PRIORS", "SIZES", "cells", "experiment", "pairs_of_samples", "write_report"]
 
@@ -115,9 +114,7 @@ def measure(name: str, n: int, repetitions: int, with_loops: bool) -> dict[str, 
     The loops compute scores and chain rule once too, by matrix products: their price in every pair is not counted.
     """
     y = np.repeat(np.arange(len(PRIORS)), _sizes(n))
-    model, surrogate = LinearModel.of(n), get_surrogate(name, alpha=1.0)
-    # By its own scheme: a hinge with α = 1 is a line on these scores, which "auto" would take it for.
-    risk = SurrogateRisk(surrogate, scheme=schemes_of(surrogate)[0])
+    model, risk = LinearModel.of(n), SurrogateRisk(name, alpha=1.0)
     loss, derivative = LOSSES[name]
 
     def gradient_in_weights(of_scores: Callable[[Floats], tuple[float, Floats]]) -> tuple[float, Floats]:

@@ -51,11 +51,6 @@ class Case:
         return self.tolerances.get(path, exact if self.exact else approximated)
 
     @property
-    def schemes(self) -> tuple[str, ...]:
-        """Schemes that "auto" may choose: also moments, where the scores meet only one polynomial piece."""
-        return (self.scheme, "moments")
-
-    @property
     def tolerance(self) -> float:
         return self.within("numpy")
 

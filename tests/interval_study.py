@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from mauc.metrics.uncertainty import Moments, Sample, class_without_errors, comparison_of_moments, interval_of_moments
+from mauc.metrics.inference import small_class_note
+from mauc.metrics.uncertainty import Moments, Sample, comparison_of_moments, interval_of_moments
 from mauc.partition import ClassPartition
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "intervals.md"
@@ -183,7 +184,7 @@ def _judged(models: list[np.ndarray], n: np.ndarray, sizes: Sample, truths: list
             equal.pvalue < 1 - LEVEL,
             abs(equal.difference) > special.stdtrit(freedom, 0.5 + LEVEL / 2) * stderr + 1e-12,
             worse.low <= truths[0] - truths[2] <= worse.high,
-            class_without_errors(sizes, a[k]) is not None,
+            small_class_note(sizes, a[k], range(len(sizes.size))) != "",
             min(equal.pvalue, worse.pvalue),
             min(ours.high - ours.low, equal.high - equal.low),
         ]

@@ -206,11 +206,8 @@ def test_help_names_types_as_they_are_written(package):
 
 
 def test_signature_of_the_risk():
-    text = signature(mauc.SurrogateRisk)
-    assert text.startswith(
-        "(surrogate='exponential', *, alpha=None, pairs='ovo', scheme='auto', approximation='chebyshev'"
-    )
-    assert text.endswith(", tolerance=None, degree=None, n_jobs=None)")
+    expected = "(surrogate='exponential', *, alpha=None, pairs='ovo', scheme='auto', n_jobs=None)"
+    assert signature(mauc.SurrogateRisk) == expected
     for method in ("value", "value_and_gradient"):
         assert signature(getattr(mauc.SurrogateRisk, method)) == "(self, y, scores, sample_weight=None)"
 

@@ -6,28 +6,15 @@ from cases import CASES, EACH_KIND, Case, each_kind
 from numpy.polynomial import Polynomial
 from numpy.polynomial import chebyshev as cheb
 
-from mauc.plan import (
-    APPROXIMATIONS,
-    Plan,
-    bernstein,
-    chebyshev_interpolant,
-    difference_matrix,
-    plan,
-    polynomial_reach,
-    radius_for,
-)
+from mauc.plan import Plan, difference_matrix, plan, radius_for
 from mauc.surrogates import (
     CustomSurrogate,
     DistanceWeighted,
-    GeneralizedHinge,
-    Hinge,
     Logistic,
     QHinge,
     Squared,
 )
 
-FINE = np.linspace(-1.0, 1.0, 2001)
-FITS = {"chebyshev": chebyshev_interpolant, "bernstein": bernstein}
 APPROXIMATED = [case for case in EACH_KIND if not case.exact]
 reached = pytest.mark.parametrize("case", [case for case in APPROXIMATED if case.linear], ids=str)
 
@@ -39,8 +26,8 @@ def evaluate(approximation: Plan, p: np.ndarray, q: np.ndarray) -> tuple[np.ndar
         inside = (p - q >= low) & (p - q < high)
         if half_width is None:
             of_distance = Polynomial(matrix[:, 0])
-            distance, sign = (p - q - low, 1.0) if high == np.inf else (high - (p - q), -1.0)
-            values, slopes = of_distance(distance), sign * of_distance.deriv()(distance)
+            distance = high - (p - q)
+            values, slopes = of_distance(distance), -of_distance.deriv()(distance)
         else:
             values = cheb.chebval2d(p / half_width, q / half_width, matrix)
             slopes = cheb.chebval2d(p / half_width, q / half_width, cheb.chebder(matrix)) / half_width
@@ -60,74 +47,6 @@ def errors(case: Case, approximation: Plan, radius: float) -> tuple[float, float
         np.abs(value - surrogate.loss(p - q)).max() / abs(surrogate.loss(zero)[0]),
         np.abs(slope - surrogate.derivative(p - q)).max() / abs(surrogate.derivative(zero)[0]),
     )
-
-
-@pytest.mark.parametrize(("alpha", "degree", "error"), [(1, 8, 6e-9), (1, 12, 3e-12), (4, 16, 9e-7), (4, 24, 2e-9)])
-def test_chebyshev_errors_of_the_logistic_loss(alpha, degree, error):
-    surrogate = Logistic(alpha)
-    polynomial, derivative = chebyshev_interpolant(surrogate.loss, -1.0, 1.0, degree)
-    worst = np.abs(polynomial(FINE) - surrogate.loss(FINE)).max()
-    assert error / 3 < worst < error * 3
-    assert np.abs(derivative(FINE) - surrogate.derivative(FINE)).max() < 3 * error * degree**2
-    stated = plan(surrogate, 1.0, degree=degree)
-    assert stated.degree == degree
-    assert stated.error == pytest.approx(worst / np.log(2.0), rel=0.1)
-
-
-@pytest.mark.parametrize(("degree", "error"), [(12, 1e-2), (32, 4e-3)])
-def test_bernstein_errors_of_the_logistic_loss(degree, error):
-    surrogate = Logistic(1.0)
-    polynomial, derivative = bernstein(surrogate.loss, -1.0, 1.0, degree)
-    worst = np.abs(polynomial(FINE) - surrogate.loss(FINE)).max()
-    assert error / 1.5 < worst < error * 1.5
-    assert np.abs(derivative(FINE) - surrogate.derivative(FINE)).max() < 10 * error
-    stated = plan(surrogate, 1.0, method="bernstein", degree=degree)
-    assert stated.degree == degree
-    assert stated.error == pytest.approx(worst / np.log(2.0), rel=0.1)
-
-
-@pytest.mark.parametrize("degree", [1, 5, 64])
-@pytest.mark.parametrize("case", [case for case in APPROXIMATED if case.build().convex], ids=str)
-def test_bernstein_keeps_convexity_and_monotonicity(case, degree):
-    surrogate = case.build()
-    polynomial, derivative = bernstein(surrogate.loss, -1.0, 1.0, degree)
-    rounding = 1e-12 * np.abs(polynomial(FINE)).max()
-    assert np.all(np.diff(polynomial(FINE)) <= rounding) == surrogate.non_increasing
-    assert np.all(derivative(FINE) <= rounding) == surrogate.non_increasing
-    assert np.all(np.diff(derivative(FINE)) >= -rounding)
-    assert np.all(polynomial(FINE) >= surrogate.loss(FINE) - rounding), "that of a convex function lies above it"
-
-
-def test_chebyshev_does_not_keep_convexity():
-    # Which is why Bernstein's are kept although they are far less accurate.
-    surrogate = QHinge(0.25, 1.5)
-    slope = chebyshev_interpolant(surrogate.loss, -1.0, 1.0, 12)[1](FINE)
-    assert np.diff(slope).min() < -1e-6
-
-
-@pytest.mark.parametrize("degree", [1, 16])
-def test_slip_bernstein_sum_starts_at_k_zero(degree):
-    # From k = 1 on, constants are not kept and the left end is 0.
-    polynomial, derivative = bernstein(np.ones_like, -2.0, 3.0, degree)
-    t = np.linspace(-2.0, 3.0, 101)
-    np.testing.assert_allclose(polynomial(t), 1.0, rtol=1e-14)
-    np.testing.assert_allclose(derivative(t), 0.0, atol=1e-13)
-    line, slope = bernstein(lambda t: 2.0 - 3.0 * t, -2.0, 3.0, degree)
-    np.testing.assert_allclose(line(t), 2.0 - 3.0 * t, atol=1e-13)
-    np.testing.assert_allclose(slope(t), -3.0, rtol=1e-13)
-
-
-@pytest.mark.parametrize("degree", [2, 9])
-def test_slip_bernstein_forward_difference_has_its_own_index(degree):
-    # B^(j) at the left end is K!/(K−j)! Δ^j f_0 / width^j.
-    nodes = np.exp(-np.linspace(-1.0, 2.0, degree + 1))
-    polynomial, derivative = bernstein(lambda t: np.exp(-t), -1.0, 2.0, degree)
-    assert polynomial(-1.0) == pytest.approx(nodes[0], rel=1e-14)
-    assert polynomial(2.0) == pytest.approx(nodes[-1], rel=1e-14)
-    assert derivative(-1.0) == pytest.approx(degree * (nodes[1] - nodes[0]) / 3.0, rel=1e-13)
-    assert derivative(2.0) == pytest.approx(degree * (nodes[-1] - nodes[-2]) / 3.0, rel=1e-13)
-    second = degree * (degree - 1) * (nodes[2] - 2 * nodes[1] + nodes[0]) / 9.0
-    assert (derivative(-1.0 + 1e-7) - derivative(-1.0)) / 1e-7 == pytest.approx(second, rel=1e-5)
 
 
 @pytest.mark.parametrize("half_width", [1e-12, 3.0])
@@ -151,8 +70,6 @@ def test_tolerance_is_kept_by_loss_and_derivative(case, radius, tolerance):
         assert tolerance == 1e-8, "all of these reach the default tolerance"
         return
     assert max(errors(case, found, radius)) <= 1.1 * tolerance
-    assert found.error <= tolerance
-    assert found.radius == radius
 
 
 @reached
@@ -162,22 +79,6 @@ def test_a_smaller_tolerance_never_costs_less(case):
     assert cost == sorted(cost)
 
 
-@pytest.mark.parametrize("method", APPROXIMATIONS)
-@pytest.mark.parametrize("degree", [1, 16])
-@reached
-def test_degree_is_kept(case, degree, method):
-    found = plan(case.build(), 1.0, method=method, degree=degree)
-    if found is None:
-        assert (case.scheme, degree) == ("ranked", 16), "beyond rounding only where a piece is a part of the range"
-        return
-    assert found.degree == degree
-    assert errors(case, found, 1.0)[0] <= 1.5 * found.error + 1e-8
-
-
-def test_the_default_degree_of_bernstein_is_32():
-    assert plan(Logistic(), 1.0, method="bernstein").degree == 32
-
-
 @each_kind
 @pytest.mark.parametrize("radius", [0.5, np.inf])
 def test_exact_pieces_are_exact(case, radius):
@@ -185,7 +86,6 @@ def test_exact_pieces_are_exact(case, radius):
         assert case.scheme == "moments" or not case.exact
         return
     found = plan(case.build(), radius)
-    assert found.error == 0.0
     assert max(errors(case, found, min(radius, 4.0))) < 1e-12
 
 
@@ -226,19 +126,6 @@ def test_no_polynomial_is_better_than_a_wrong_one(radius):
         assert radius > 4.0
 
 
-@pytest.mark.parametrize("method", APPROXIMATIONS)
-@pytest.mark.parametrize("degree", [24, 64])
-@pytest.mark.parametrize("case", APPROXIMATED, ids=str)
-def test_a_degree_beyond_rounding_is_declined_quietly(case, degree, method):
-    # What is returned is near ℓ where the kernels use it, not only where it was fitted.
-    found = plan(case.build(), 1.0, method=method, degree=degree)
-    if found is None:
-        assert case.scheme == "ranked"
-        return
-    assert found.degree == degree
-    assert errors(case, found, 1.0)[0] <= 1.5 * found.error + 1e-6
-
-
 @pytest.mark.parametrize(
     ("span", "radius"), [(0.0, 1.0), (0.3, 1.0), (1.0, 1.0), (1.01, 2.0), (2.0, 2.0), (1e300, 2.0**997)]
 )
@@ -254,26 +141,5 @@ def test_a_range_beyond_all_floats_has_no_polynomial():
 def test_a_piece_that_covers_bounded_scores_needs_no_search():
     assert plan(QHinge(1.0, 3.0), 1.0).scheme == "ranked", "at t = 1 the slope is that on the right"
     found = plan(QHinge(1.0, 3.0), 1.0, saturated=True)
-    assert (found.scheme, found.degree, found.error) == ("moments", 3, 0.0)
+    assert (found.scheme, found.degree) == ("moments", 3)
     assert plan(QHinge(0.5, 3.0), 1.0, saturated=True).scheme == "ranked"
-    assert plan(QHinge(0.5, 3.0), 1.0, reach=0.5).scheme == "moments"
-    # An approximation would have to follow the kink, which lies within the radius.
-    assert plan(QHinge(0.5, 2.5), 1.0, reach=0.5).scheme == "ranked"
-
-
-@pytest.mark.parametrize(
-    ("surrogate", "reach"),
-    [
-        (Hinge(0.5), 0.5),
-        (QHinge(2.0, 3.0), 2.0),
-        (GeneralizedHinge(1.0, 0.25), 0.75),
-        (GeneralizedHinge(0.125, 0.25), 0.125),
-        (DistanceWeighted(0.1), 0.1),
-        (QHinge(2.0, 2.5), 0.0),
-        (Logistic(), 0.0),
-        (Squared(), np.inf),
-    ],
-    ids=str,
-)
-def test_how_far_one_polynomial_reaches(surrogate, reach):
-    assert polynomial_reach(surrogate) == pytest.approx(reach, rel=1e-15)

@@ -231,34 +231,6 @@ def test_parameters_after_the_star_go_by_name(call):
         call(Y, SCORES, "ovo")
 
 
-class TestCodes:
-    """``check_codes``, for the risk."""
-
-    @pytest.mark.parametrize("y", [[0, 2, 1], np.array([0, 2, 1], np.uint8), [0.0, 2.0, 1.0], (0, 2, 1)])
-    def test_good(self, y):
-        codes = validation.check_codes(y, 3, 3)
-        assert codes.dtype == np.int64
-        assert codes.tolist() == [0, 2, 1]
-
-    @pytest.mark.parametrize(
-        ("y", "requirement", "came", "advice"),
-        [
-            pytest.param([0, 1], "must have the shape (3,)", "shape (2,)", "one class per row", id="too few"),
-            pytest.param([[0, 1, 2]], "must have the shape (3,)", "shape (1, 3)", "one class per row", id="two axes"),
-            pytest.param([0, 1, 3], "must hold whole numbers from 0 to 2", "0 to 3", "encode", id="too large"),
-            pytest.param([-1, 0, 1], "must hold whole numbers from 0 to 2", "-1 to 1", "encode", id="negative"),
-            pytest.param([0, 1.5, 2], "must hold whole numbers from 0 to 2", "1.5", "encode", id="continuous"),
-            pytest.param([0, np.nan, 2], "must hold whole numbers from 0 to 2", "nan", "encode", id="nan"),
-            pytest.param([0, np.inf, 2], "must hold whole numbers from 0 to 2", "inf", "encode", id="inf"),
-            pytest.param(list("abc"), "must hold whole numbers from 0 to 2", "<U1 values", "LabelEncoder", id="words"),
-            pytest.param([0, None, 2], "must hold whole numbers from 0 to 2", "object values", "encode", id="None"),
-        ],
-    )
-    def test_bad(self, y, requirement, came, advice):
-        with refused("y", requirement, came, advice):
-            validation.check_codes(y, 3, 3)
-
-
 class Frame:
     """As little of a data frame as is needed: polars' and others have this too."""
 
@@ -408,8 +380,3 @@ class TestParts:
         assert mauc_score([0, 1, 0, 1], big) == 0.5
         narrow = np.full((4, 2), np.finfo(np.float32).max)
         assert mauc_score([0, 1, 0, 1], narrow) == 0.5
-
-    def test_nothing_is_printed_or_warned_for_good_input(self, recwarn, capsys):
-        mauc_score(Y, SCORES)
-        assert not recwarn.list
-        assert capsys.readouterr() == ("", "")

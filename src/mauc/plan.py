@@ -12,23 +12,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 from numpy.polynomial import chebyshev as cheb
-from scipy.interpolate import BPoly
 
 from mauc._kernels.piecewise import KernelPiece
 from mauc._typing import Floats
 from mauc.surrogates import Piece, Surrogate
 
-Approximation = Literal["chebyshev", "bernstein"]
-APPROXIMATIONS = get_args(Approximation)
 DEFAULT_TOLERANCE = 1e-6
 TOLERANCES = {"float64": (1e-12, 1e-10, 1e-8, 1e-6), "float32": (1e-7, 1e-6)}
 """Tolerances of the torch loss by precision; the first that can be reached is used."""
-DEFAULT_BERNSTEIN_DEGREE = 32
 EPS = float(np.finfo(np.float64).eps)
 DEGREES = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 MAX_DEGREE = 256
@@ -41,12 +37,6 @@ MOST_CANCELLED = 64.0
 """Largest ratio of the summed entries of a form to ``ℓ(0)`` for which an exact piece uses moments; above it, ranks."""
 
 
-class Univariate(Protocol):
-    """A polynomial of NumPy or SciPy."""
-
-    def __call__(self, t: Floats, /) -> Floats: ...
-
-
 @dataclass(frozen=True)
 class Plan:
     """Polynomial pieces that replace ℓ on ``[−radius, radius]``."""
@@ -56,9 +46,6 @@ class Plan:
     pieces: tuple[KernelPiece, ...]
     degree: int
     """Largest degree among the pieces."""
-    error: float
-    """Largest error of ℓ on a fine grid, relative to ``|ℓ(0)|``, the risk of constant scores; 0 if exact."""
-    radius: float
 
 
 def radius_for(span: float) -> float:
@@ -76,13 +63,12 @@ def radius_for(span: float) -> float:
 def needs_range(surrogate: Surrogate) -> bool:
     """Return True if the polynomials depend on the range of the scores."""
     pieces = surrogate.pieces
-    return len(pieces) == 1 or any(piece.coefficients is None for piece in pieces)
+    return len(pieces) == 1 or any(_is_approximated(piece) for piece in pieces)
 
 
-def polynomial_reach(surrogate: Surrogate) -> float:
-    """Return the largest ``r`` for which ℓ is one polynomial on ``(−r, r)``; 0 if there is none."""
-    reaches = [min(-piece.low, piece.high) for piece in surrogate.pieces if piece.coefficients is not None]
-    return max(0.0, *reaches) if reaches else 0.0
+def _is_approximated(piece: Piece) -> bool:
+    """Return True if the kernels do not sum the piece exactly: it is no polynomial, or reaches to +∞ and is not 0."""
+    return piece.coefficients is None or (piece.high == math.inf and piece.coefficients != (0.0,))
 
 
 @lru_cache(maxsize=256)
@@ -90,11 +76,8 @@ def plan(
     surrogate: Surrogate,
     radius: float,
     *,
-    tolerances: tuple[float, ...] | None = None,
-    method: str = "chebyshev",
-    degree: int | None = None,
+    tolerances: tuple[float, ...] = (DEFAULT_TOLERANCE,),
     saturated: bool = False,
-    reach: float = math.inf,
 ) -> Plan | None:
     """Return the polynomials for score differences in ``[−radius, radius]``; None if none are accurate enough.
 
@@ -103,45 +86,37 @@ def plan(
     surrogate : Surrogate
     radius : float
         May be infinite if the polynomials do not depend on it (:func:`needs_range`).
-    tolerances : tuple of float, optional
+    tolerances : tuple of float
         Largest errors of ℓ and ℓ′, relative to ``|ℓ(0)|`` and ``|ℓ′(0)|``, rounding included. The first tolerance that
-        any degree meets is used, with the smallest such degree. Default: 1e-6 for Chebyshev.
-    method : {"chebyshev", "bernstein"}
-    degree : int, optional
-        Degree of the approximated pieces, whatever their error. Default: 32 for Bernstein.
+        any degree meets is used, with the smallest such degree.
     saturated : bool
         Differences of ±radius come from saturated activations, whose gradient is 0: a piece that ends there covers all
         differences. So a hinge with ``α >= 1`` is a line on softmax scores, and its scheme is ``"moments"``.
-    reach : float
-        All differences lie in ``(−reach, reach)``: a polynomial piece that ends there covers all of them too.
     """
-    if degree is None and tolerances is None:
-        tolerances = (DEFAULT_TOLERANCE,) if method == "chebyshev" else None
-        degree = None if method == "chebyshev" else DEFAULT_BERNSTEIN_DEGREE
-    reach = radius if saturated else reach
     if math.isinf(radius) and needs_range(surrogate):
         return None
     # At least 1/64: on a narrower range rounding would dominate, and the polynomial of this range is accurate enough.
     radius = max(radius, 2.0**-6)
-    search = _DegreeSearch(surrogate, radius, method, tolerances, degree)
+    search = _DegreeSearch(surrogate, radius, tolerances)
+    within = radius if saturated else math.inf
     for piece in surrogate.pieces:
-        # An exact polynomial must hold for all differences; an approximation must also cover the whole radius.
-        within = reach if piece.coefficients is not None else max(reach, radius)
         if piece.low <= -within and piece.high >= within:
             whole = search.whole() if piece.coefficients is None else _exact(piece, radius)
             if piece.coefficients is not None and len(surrogate.pieces) > 1 and _cancels(whole, surrogate):
                 break
-            return None if whole is None else Plan("moments", (whole.piece,), whole.degree, whole.error, radius)
+            return None if whole is None else Plan("moments", (whole.piece,), whole.degree)
+    if any(piece.low == radius and piece.coefficients != (0.0,) for piece in surrogate.pieces):
+        # A difference of exactly the radius belongs to the piece that begins there.
+        return plan(surrogate, 2.0 * radius, tolerances=tolerances)
     found: list[_Fit] = []
     for piece in surrogate.pieces:
         if max(piece.low, -radius) >= min(piece.high, radius) or piece.coefficients == (0.0,):
             continue
-        runs = search.runs(piece) if piece.coefficients is None else [_exact(piece, None)]
+        runs = search.runs(piece) if _is_approximated(piece) else [_exact(piece, None)]
         if runs is None:
             return None
         found += runs
-    top, error = max((fit.degree for fit in found), default=0), max((fit.error for fit in found), default=0.0)
-    return Plan("ranked", tuple(fit.piece for fit in found), top, error, radius)
+    return Plan("ranked", tuple(fit.piece for fit in found), max((fit.degree for fit in found), default=0))
 
 
 class _Fit(NamedTuple):
@@ -188,16 +163,8 @@ class _Interpolant(NamedTuple):
 class _DegreeSearch:
     """Finds the smallest degree that meets a tolerance; interpolants and forms are cached for the next tolerance."""
 
-    def __init__(
-        self,
-        surrogate: Surrogate,
-        radius: float,
-        method: str,
-        tolerances: tuple[float, ...] | None,
-        degree: int | None,
-    ) -> None:
-        self.surrogate, self.radius, self.method, self.degree = surrogate, radius, method, degree
-        self.goals: tuple[float | None, ...] = (None,) if tolerances is None else tolerances
+    def __init__(self, surrogate: Surrogate, radius: float, goals: tuple[float, ...]) -> None:
+        self.surrogate, self.radius, self.goals = surrogate, radius, goals
         self.interpolant, self.form = cache(self._interpolant), cache(self._form)
 
     @cached_property
@@ -234,18 +201,16 @@ class _DegreeSearch:
                 return done
         return None
 
-    def smallest(self, begin: float, end: float, most: int, goal: float | None) -> _Fit | None:
+    def smallest(self, begin: float, end: float, most: int, goal: float) -> _Fit | None:
         """Fit the polynomial on ``[begin, end]`` of the smallest degree that meets the goal, up to ``most``."""
-        for degree in DEGREES if self.degree is None else (self.degree,):
+        for degree in DEGREES:
             if degree > most:
                 return None
             interpolant = self.interpolant(begin, end, degree)
             # The form costs K³, the interpolant K²: if the interpolant is not accurate enough, skip the form.
-            if goal is not None and not max(interpolant.error, interpolant.slope_error) <= goal:
+            if not max(interpolant.error, interpolant.slope_error) <= goal:
                 continue
             fit = self.form(begin, end, degree)
-            if goal is None:
-                return fit if fit.error <= 2.0 * interpolant.error + 1e-9 else None
             if not 10.0 * fit.rounding <= goal:
                 return None  # no higher degree rounds less
             if max(fit.error, fit.slope_error) <= goal:
@@ -271,8 +236,7 @@ class _DegreeSearch:
 
     def _interpolant(self, begin: float, end: float, degree: int) -> _Interpolant:
         loss, (size, slope_size) = self.surrogate.loss, self.sizes
-        function = bernstein(loss, begin, end, degree)[0] if self.method == "bernstein" else loss
-        series = Chebyshev.interpolate(function, degree, domain=[begin, end])
+        series = Chebyshev.interpolate(loss, degree, domain=[begin, end])
         # Points between the nodes, and ever closer to both ends: there the error is largest, and if an outlier widens
         # the range, most differences lie so close to an end that a grid would miss them.
         cosines, near_end = np.cos(np.linspace(0.0, np.pi, 8 * degree + 33)), 0.5 ** np.arange(1.0, 119.0)
@@ -321,27 +285,7 @@ def _largest_errors(difference: Floats, *forms: tuple[Floats, Floats]) -> list[f
     return [float(np.max(each)) for each in errors]
 
 
-def chebyshev_interpolant(
-    function: Callable[[Floats], Floats], begin: float, end: float, degree: int
-) -> tuple[Univariate, Univariate]:
-    """Return the interpolant in the Chebyshev points of ``[begin, end]``, and its derivative."""
-    polynomial = Chebyshev.interpolate(function, degree, domain=[begin, end])
-    return polynomial, polynomial.deriv()
-
-
-def bernstein(
-    function: Callable[[Floats], Floats], begin: float, end: float, degree: int
-) -> tuple[Univariate, Univariate]:
-    """Return ``B(t) = Σ_k f(t_k) C(K, k) s^k (1 − s)^(K−k)``, ``s = (t − begin)/(end − begin)``, and its derivative.
-
-    It keeps convexity and monotonicity, hence the consistency condition; its error falls only like 1/K.
-    """
-    nodes = np.linspace(begin, end, degree + 1)
-    polynomial = BPoly(function(nodes)[:, None], [begin, end])
-    return polynomial, polynomial.derivative()
-
-
-def difference_matrix(polynomial: Univariate, degree: int, half_width: float) -> Floats:
+def difference_matrix(polynomial: Callable[[Floats], Floats], degree: int, half_width: float) -> Floats:
     """Return ``A`` with ``polynomial(half_width·(x − z)) = Σ_kl A_kl T_k(x) T_l(z)``, by interpolation."""
     nodes, inverse = _interpolation(degree)
     values = np.asarray(polynomial((half_width * (nodes[:, None] - nodes)).ravel())).reshape(degree + 1, degree + 1)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._kernels.blocked import blocked_risk
-from mauc._kernels.moments import exponential_risk, line_risk, polynomial_risk, squared_risk
+from mauc._kernels.moments import exponential_risk, polynomial_risk, squared_risk
 from mauc._kernels.pairwise import pairwise_risk
 from mauc._kernels.piecewise import ranked_risk
 from mauc._kernels.threads import threads
@@ -20,23 +20,12 @@ from mauc._validation import (
     check_codes,
     check_n_jobs,
     check_pairs,
-    check_real,
     check_sample_weight,
     check_scores,
-    check_whole,
     invalid,
 )
 from mauc.partition import ClassPartition
-from mauc.plan import (
-    APPROXIMATIONS,
-    DEFAULT_TOLERANCE,
-    Approximation,
-    Plan,
-    needs_range,
-    plan,
-    polynomial_reach,
-    radius_for,
-)
+from mauc.plan import DEFAULT_TOLERANCE, Plan, needs_range, plan, radius_for
 from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["SurrogateRisk"]
@@ -65,16 +54,7 @@ class SurrogateRisk:
         Weights :math:`v_{ij}` of the class pairs.
     scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"
         Method that sums over the pairs: ``"moments"`` and ``"ranked"`` cost O(N·C), the others O(N²). ``"auto"``
-        chooses the linear method that fits the surrogate. For a surrogate in pieces it chooses moments if all
-        differences of the scores lie inside one polynomial piece: a hinge with ``α = 1`` is a line on scores between
-        0 and 1.
-    approximation : {"chebyshev", "bernstein"}, default="chebyshev"
-        Polynomials that approximate a surrogate that is smooth but no polynomial (logistic, distance_weighted, q_hinge
-        with fractional q, custom ones).
-    tolerance : float, optional
-        Largest error of ℓ and ℓ′ by that approximation, relative to their values at 0. Default: 1e-6 for Chebyshev.
-    degree : int, optional
-        Degree of the approximation, instead of a tolerance. Default: 32 for Bernstein, whose error falls like 1/K.
+        chooses the linear method that fits the surrogate, or blocks if no polynomial is accurate enough.
     n_jobs : int, optional
         Number of threads for half a million scores or more; -1 is one per core. None: one per core, at most
         ``OMP_NUM_THREADS`` if that is set. Value and gradient do not depend on it.
@@ -88,8 +68,11 @@ class SurrogateRisk:
 
     Notes
     -----
-    The error is relative to the value for the closed forms, ``"ranked"`` and ``"blocked"``; the moments of other
-    polynomials are exact to about 1e-14 of ℓ(0), the risk of constant scores.
+    A surrogate that is smooth but no polynomial (logistic, distance_weighted, q_hinge with fractional q, custom ones)
+    is approximated by Chebyshev polynomials. The errors of ℓ and ℓ′ are at most 1e-6 of their values at 0.
+
+    Otherwise the error is relative to the value for the closed forms, ``"ranked"`` and ``"blocked"``; the moments of
+    other polynomials are exact to about 1e-14 of ℓ(0), the risk of constant scores.
 
     A class without samples is left out, and the weights of the other pairs are normalised again. With fewer than two
     classes the risk and its gradient are 0.
@@ -113,29 +96,16 @@ class SurrogateRisk:
         alpha: float | None = None,
         pairs: Pairs = "ovo",
         scheme: Scheme = "auto",
-        approximation: Approximation = "chebyshev",
-        tolerance: float | None = None,
-        degree: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.surrogate = get_surrogate(surrogate, alpha=alpha)
         self.pairs = pairs
         self.scheme: str = check_choice("scheme", scheme, get_args(Scheme))
-        self.approximation: str = check_choice("approximation", approximation, APPROXIMATIONS)
-        self.tolerance = None if tolerance is None else check_real("tolerance", tolerance, low=0)
-        self.degree = degree
         self.n_jobs = check_n_jobs(n_jobs)
         fitting = schemes_of(self.surrogate)
         if self.scheme not in ("auto", *fitting):
             advice = f"use 'auto' or one of {', '.join(fitting)}"
             raise invalid("scheme", f"must fit the {self.surrogate.name} surrogate", repr(scheme), advice)
-        if degree is not None:
-            check_whole("degree", degree, least=1, most=256, advice="or pass a tolerance")
-        if degree is not None and tolerance is not None:
-            came = f"{degree} with tolerance={tolerance:g}"
-            raise invalid("degree", "excludes tolerance", came, "pass one of the two")
-        self._reach = polynomial_reach(self.surrogate)
-        """Scores that differ by less than this need only one polynomial piece."""
         self._warned = False
         self.degree_: int | None = None
 
@@ -189,8 +159,7 @@ class SurrogateRisk:
     def compute(self, problem: Problem, *, gradient: bool, bounded: bool = False) -> tuple[float, Floats | None]:
         """Compute value, and gradient if wanted, of clean input, without checks: for training loops.
 
-        ``bounded``: the scores come from a softmax or sigmoid, and the gradient goes back through it. Differences lie
-        in ``[−1, 1]``; at ±1 the activation is saturated, so the slope of either side can be used.
+        ``bounded``: the scores come from a softmax or sigmoid, so that their differences lie in ``[−1, 1]``.
         """
         surrogate, form = self.surrogate, self.surrogate.closed_form
         self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
@@ -209,39 +178,22 @@ class SurrogateRisk:
 
     def _plan(self, problem: Problem, bounded: bool) -> Plan | None:
         """Return polynomial pieces for the differences that occur; None if the risk must be summed pair by pair."""
-        span = np.inf
-        if bounded:
-            span = 1.0
-        elif needs_range(self.surrogate) or self._may_be_one_piece(problem):
-            low, high = column_range(problem)
+        radius = np.inf
+        if needs_range(self.surrogate):
+            low, high = (np.zeros(1), np.ones(1)) if bounded else column_range(problem)
             with np.errstate(over="ignore"):
-                span = float((high - low).max())
-        # Scores that are not bounded have no saturated ends: a difference at a piece's end belongs to the next piece.
-        one_piece = self.scheme == "auto" and (span <= self._reach if bounded else span < self._reach)
-        found = plan(
-            self.surrogate,
-            radius_for(span) if one_piece or needs_range(self.surrogate) else np.inf,
-            tolerances=None if self.tolerance is None else (self.tolerance,),
-            method=self.approximation,
-            degree=self.degree,
-            reach=self._reach if one_piece else np.inf,
-        )
+                radius = radius_for(float((high - low).max()))
+        found = plan(self.surrogate, radius)
         if found is None:
-            self._report_failure(radius_for(span))
+            self._report_failure(radius)
         return found
 
-    def _may_be_one_piece(self, problem: Problem) -> bool:
-        """Return False if a few rows already span more than one piece: the others need not be read then."""
-        few = problem.scores[:256]
-        return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self._reach
-
     def _report_failure(self, radius: float) -> None:
-        what = f"no polynomial of the {self.surrogate.name} surrogate on differences up to {radius:g} meets " + (
-            f"degree={self.degree}" if self.degree is not None else f"tolerance={self.tolerance or DEFAULT_TOLERANCE:g}"
-        )
+        name, error = self.surrogate.name, f"the error {DEFAULT_TOLERANCE:g}"
+        what = f"no polynomial of the {name} surrogate on differences up to {radius:g} has at most {error}"
         if self.scheme != "auto":
-            advice = "use scheme='auto' or 'blocked', scores of a smaller range, or a larger tolerance"
-            raise invalid("scheme", "must reach the tolerance", f"{self.scheme!r}, but {what}", advice)
+            advice = "use scheme='auto' or 'blocked', or scores of a smaller range"
+            raise invalid("scheme", "must be accurate enough", f"{self.scheme!r}, but {what}", advice)
         if not self._warned:
             self._warned = True
             warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=6)
@@ -252,8 +204,6 @@ def _polynomial_risk(problem: Problem, found: Plan, *, gradient: bool) -> tuple[
         return ranked_risk(problem, list(found.pieces), gradient=gradient)
     (piece,) = found.pieces
     assert piece.half_width is not None
-    if found.degree == 1:
-        return line_risk(problem, piece.matrix[0, 0], piece.matrix[1, 0] / piece.half_width, gradient=gradient)
     return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)
 
 

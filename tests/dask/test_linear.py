@@ -50,8 +50,8 @@ def assert_same(model, expected):
     "options",
     [
         {"surrogate": "exponential", "alpha": 4.0},
-        {"surrogate": "squared", "pairs": "ova", "fit_intercept": False},
-        {"surrogate": "squared", "activation": "identity"},
+        {"pairs": "ova", "fit_intercept": False},
+        {"activation": "identity", "alpha": 0.5, "l2": 0.1},
         {"log_loss": 0.5, "activation": "sigmoid", "tol": 1e-8},
         {"log_loss": 0.5, "balanced": False, "pairs": "ova"},
         {"log_loss": 0.0, "activation": "log_odds", "alpha": 0.5},
@@ -184,8 +184,8 @@ class TestBadInput:
             (lambda: MAUCClassifier().fit(chunks(X), chunks(0 * y)), "y must hold two classes or more, got 1 class, 0"),
             (lambda: MAUCClassifier(l2=-1).fit(chunks(X), chunks(y)), "l2 must be"),
             (
-                lambda: MAUCClassifier("hinge").fit(chunks(X), chunks(y)),
-                "surrogate must be 'exponential' or 'squared' on Dask, got hinge",
+                lambda: MAUCClassifier("squared").fit(chunks(X), chunks(y)),
+                "surrogate must be 'exponential' on Dask, got squared: train the others in memory",
             ),
             (
                 lambda: MAUCClassifier(log_loss=1, pairs=[[0, 1, 2], [3, 0, 4], [5, 7, 0]]).fit(chunks(X), chunks(y)),
@@ -197,18 +197,3 @@ class TestBadInput:
     def test_messages(self, call, message):
         with pytest.raises(ValueError, match=message):
             call()
-
-
-@pytest.mark.parametrize("n_parts", [1, 3, 9])
-@pytest.mark.parametrize("size", [1.25e29, 1.75e30])
-def test_squares_of_equal_scores_whose_mean_is_rounded(size, n_parts):
-    from mauc.dask._objective import Part, Squared
-
-    y, weight = np.array([0, 0, 0, 0, 0, 1, 0]), np.array([3.0, 0.5, 1.0, 3.0, 3.0, 1.0, 0.5])
-    share, v = weight / np.bincount(y, weight)[y], (1.0 - np.eye(2)) / 2.0
-    form, rows = Squared(0.5), np.array_split(np.arange(7), n_parts)
-    parts = [(Part(None, y[some], share[some], v, None), np.full((len(some), 2), size)) for some in rows]
-    sums = form.add([form.sums(*part) for part in parts])
-    assert form.value(sums) == pytest.approx(0.25)
-    slope = np.vstack([form.slope(*part, sums) for part in parts])
-    assert slope[np.arange(7), y].sum() == pytest.approx(-1.0)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import settings
+from oracles import pairwise_auc
 
 from mauc._kernels.auc import auc_influence, auc_matrix
-from mauc._kernels.pairwise import pairwise_auc
 from mauc.partition import ClassPartition
 
 KINDS = ("ties", "softmax", "float32")

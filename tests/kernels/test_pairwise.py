@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from cases import every_case, settings
+from oracles import pairwise_auc
 
-from mauc._kernels.pairwise import pairwise_auc
 from mauc.partition import ClassPartition
 
 

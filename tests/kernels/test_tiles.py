@@ -38,30 +38,9 @@ def test_samples_are_grouped_by_class(n_classes):
     np.testing.assert_array_equal(problem.own, [problem.scores[n, k] for n, k in enumerate(problem.classes.y)])
 
 
-@pytest.mark.parametrize("n_classes", [3, 40])
-def test_other_scores_keep_what_comes_of_the_classes(n_classes):
-    problem = make(n_classes)
-    pair_weight = [
-        [
-            problem.classes.unit[m]
-            * problem.classes.unit[n]
-            * problem.classes.v[problem.classes.y[m], problem.classes.y[n]]
-            for n in range(100)
-        ]
-        for m in range(100)
-    ]
-    np.testing.assert_allclose(problem.classes.grid, pair_weight, rtol=1e-14)
-    np.testing.assert_array_equal(problem.classes.membership, np.eye(n_classes)[problem.classes.y])
-    assert problem.own[0] == problem.scores[0, problem.classes.y[0]]
-    other = problem.classes.with_scores(problem.scores + 1.0)
-    assert other.classes.grid is problem.classes.grid
-    assert other.classes.membership is problem.classes.membership
-    np.testing.assert_array_equal(other.own, problem.own + 1.0)
-
-
-@pytest.mark.parametrize("elements", [1, 37, 64, 1 << 15])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_classes", [2, 31, 32, 40])
+@pytest.mark.parametrize(
+    ("n_classes", "dtype", "elements"), [(2, np.float64, 1 << 15), (31, np.float32, 64), (32, np.float64, 37)]
+)
 def test_tiles_are_the_scores_and_their_weights_as_negatives(n_classes, dtype, elements):
     problem = replace(make(n_classes, dtype), tile_elements=elements)
     kept = problem.scores.copy()

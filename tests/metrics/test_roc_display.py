@@ -84,7 +84,6 @@ def test_the_operating_point_of_a_decision_lies_where_its_rows_say():
         assert curve.point == pytest.approx(expected)
         assert (dot.get_xdata()[0], dot.get_ydata()[0]) == pytest.approx(expected)
     assert "dots: the decision" in display.ax_.get_title(loc="left")
-    assert MulticlassROCDisplay(display.curves).plot(plot_points=False).points_ == []
 
 
 def test_of_an_estimator():
@@ -196,10 +195,8 @@ def test_errors(options, message):
 
 def test_axes_of_others():
     figure, axes = plt.subplots()
-    display = MulticlassROCDisplay.from_predictions(*simulated(), ax=axes, plot_chance_level=False, curve_kw={"lw": 3})
+    display = MulticlassROCDisplay.from_predictions(*simulated(), ax=axes)
     assert (display.ax_, display.figure_) == (axes, figure)
-    assert display.chance_level_ is None
-    assert display.lines_[0].get_linewidth() == 3
 
 
 def test_huge_scores_have_curves():

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from oracles import pairwise_auc as pairwise_oracle
 from scipy.special import expit
 from scipy.stats import rankdata
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import roc_auc_score
 
-from mauc._kernels import pairwise
 from mauc._kernels.auc import auc_matrix
 from mauc.metrics import mauc_interval
 from mauc.metrics.scores import mauc_score, pairwise_auc
@@ -70,7 +70,7 @@ def by_ranks(y, scores):
 
 def oracle(codes, scores, n_classes, weight=None):
     partition = ClassPartition(codes, n_classes, weight)
-    return pairwise.pairwise_auc(partition.problem(scores))
+    return pairwise_oracle(partition.problem(scores))
 
 
 def assert_same(a, b):
@@ -197,12 +197,6 @@ class TestAgainstScikitLearn:
         expected = roc_auc_score(y, p, multi_class="ovo", average="weighted")
         assert mauc_score(y, p, pairs=prior[:, None] + prior) == pytest.approx(expected, abs=1e-12)
 
-    def test_labels(self):
-        y, p = probabilities((60, 30, 10))
-        names = np.array(["a", "b", "c"])
-        expected = roc_auc_score(names[y], p, multi_class="ovo", labels=names)
-        assert mauc_score(names[y], p, labels=names) == pytest.approx(expected, abs=1e-12)
-
 
 class TestTwoClasses:
     @pytest.mark.parametrize(("decimals", "weighted"), [(None, False), (0, True)])
@@ -215,12 +209,6 @@ class TestTwoClasses:
             for pairs in ("ovo", "ova"):
                 assert mauc_score(y, one, pairs=pairs, sample_weight=w) == pytest.approx(expected, abs=1e-12)
             assert_close(pairwise_auc(y, one, sample_weight=w)[[0, 1], [1, 0]], expected, 1e-12)
-
-    def test_two_columns_that_disagree(self):
-        y, scores = simulated((40, 9))
-        both = [roc_auc_score(y == i, scores[:, i]) for i in (0, 1)]
-        assert both[0] != both[1]
-        assert mauc_score(y, scores) == pytest.approx(np.mean(both), abs=1e-12)
 
     def test_labels_say_which_class_is_the_second(self):
         y, scores = simulated((40, 9))
@@ -319,17 +307,6 @@ class TestExactValues:
                     score = mauc_score(y, sign * np.eye(3)[y], pairs=pairs, sample_weight=w)
                     assert 0 <= score <= 1
 
-    def test_ties_count_half(self):
-        auc = pairwise_auc([0, 0, 1, 1], [[1, 0], [2, 0], [1, 0], [0, 0]])
-        assert_same(auc, np.array([[np.nan, 0.875], [0.5, np.nan]]))
-
-    def test_signed_zeros_tie(self):
-        assert mauc_score([0, 1, 0, 1], [0.0, -0.0, -0.0, 0.0]) == 0.5
-
-    def test_not_symmetric(self):
-        auc = pairwise_auc([0, 1], [[1, 1], [0, 0]])
-        assert_same(auc, np.array([[np.nan, 1.0], [0.0, np.nan]]))
-
     def test_a_python_float(self):
         assert type(mauc_score([0, 1], [0, 1])) is float
         with pytest.warns(UndefinedMetricWarning):
@@ -364,23 +341,6 @@ class TestInvariance:
             values = more.draw(st.lists(some, min_size=size, max_size=size, unique=True))
             mapped[:, i] = np.sort(values)[rank]
         assert_same(pairwise_auc(codes, mapped), pairwise_auc(codes, scores))
-
-    @pytest.mark.parametrize("exponent", [-1000, -100, -1, 1, 100, 1000])
-    def test_scaling_by_powers_of_two(self, exponent):
-        y, scores = simulated((30, 20, 5))
-        assert_same(pairwise_auc(y, np.ldexp(scores, exponent)), pairwise_auc(y, scores))
-
-    @pytest.mark.parametrize("factor", [1e-30, 1e30])
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    def test_huge_and_tiny_scores(self, factor, dtype):
-        y, scores = simulated((30, 20, 5), decimals=1)
-        scaled = (scores * factor).astype(dtype)
-        assert_same(pairwise_auc(y, scaled), by_ranks(y, scaled))
-        assert_same(pairwise_auc(y, scaled), pairwise_auc(y, scores))
-
-    def test_columns_of_very_different_size(self):
-        y, scores = simulated((30, 20, 5))
-        assert_same(pairwise_auc(y, scores * [1e-300, 1.0, 1e300]), pairwise_auc(y, scores))
 
     def test_negatives_far_from_tiny_positives(self):
         y, scores = simulated((30, 20, 5))
@@ -463,20 +423,6 @@ class TestSampleWeight:
         if equal:
             assert expected == pytest.approx(mauc_score(y, scores, pairs="ova"), abs=1e-14)
 
-    def test_scale_of_a_class_does_not_matter_to_ovo(self):
-        y, scores = simulated((30, 20, 5), decimals=1)
-        w = np.random.default_rng(1).uniform(0.5, 2, len(y))
-        per_class = np.array([1e-8, 1.0, 1e8])[y]
-        assert_close(pairwise_auc(y, scores, sample_weight=w * per_class), pairwise_auc(y, scores, sample_weight=w))
-
-    @pytest.mark.parametrize("dtype", [bool, np.int8, np.float32, list])
-    def test_types(self, dtype):
-        y, scores = simulated((30, 20, 5))
-        w = np.arange(len(y)) % 2
-        expected = mauc_score(y, scores, sample_weight=w.astype(float))
-        given_as = w.tolist() if dtype is list else w.astype(dtype)
-        assert mauc_score(y, scores, sample_weight=given_as) == expected
-
 
 class TestPairs:
     def test_matrix_is_normalised_and_its_diagonal_ignored(self):
@@ -499,50 +445,16 @@ class TestPairs:
                 one[i, j] = 0.3
                 assert mauc_score(y, scores, pairs=one) == auc[i, j]
 
-    def test_matrix_of_ones_is_ovo(self):
-        y, scores = simulated((30, 20, 5))
-        assert mauc_score(y, scores, pairs=np.ones((3, 3))) == pytest.approx(mauc_score(y, scores), abs=1e-15)
-
-    @pytest.mark.parametrize("counts", [(5, 3), (400, 90, 20, 2, 1), (1, 1, 199_998), (3,) * 40])
-    @pytest.mark.parametrize("pairs", ["ovo", "ova", "matrix"])
-    def test_weights_sum_to_1(self, counts, pairs):
-        partition = ClassPartition(np.repeat(np.arange(len(counts)), counts), len(counts))
-        given_as = np.arange(1.0, 1 + len(counts) ** 2).reshape(len(counts), -1) if pairs == "matrix" else pairs
-        v = partition.pair_weights(given_as)
-        assert (np.diag(v) == 0).all()
-        assert (v >= 0).all()
-        assert v.sum() == pytest.approx(1, abs=4e-15)
-        if pairs != "matrix":
-            assert_close(v.sum(axis=1), 1 / len(counts), 1e-15)
-
-    @pytest.mark.parametrize("heavy", [1e6, 1e12, 1e20])
-    def test_ova_when_a_class_has_nearly_all_the_weight(self, heavy):
-        y, scores = simulated((30, 20, 5))
-        w = np.where(y == 0, heavy, 1.0)
-        columns = [definition_of_column(y, scores, w, i) for i in range(3)]
-        assert mauc_score(y, scores, pairs="ova", sample_weight=w) == pytest.approx(np.mean(columns), abs=1e-14)
-
-
-def definition_of_column(y, scores, weight, i):
-    """The AUC of class i against all others."""
-    column = np.zeros((len(y), 2))
-    column[:, 0] = scores[:, i]
-    return definition((y != i).astype(int), column, 2, weight)[0, 1]
-
 
 class TestLabels:
     NAMES = (
         pytest.param(["ant", "bee", "cat"], id="str"),
         pytest.param([b"ant", b"bee", b"cat"], id="bytes"),
         pytest.param(np.array(["ant", "bee", "cat"], dtype=object), id="object"),
-        pytest.param([-7, -1, 3], id="negative"),
-        pytest.param([0, 5, 1_000_000], id="gaps"),
-        pytest.param([-(2**62), 0, 2**62], id="sparse"),
+        pytest.param([-7, 5, 1_000_000], id="negative, gaps"),
         pytest.param([-(2**63), -(2**63) + 1, 2**63 - 1], id="extremes of int64"),
-        pytest.param(np.array([0, 1, 2**64 - 1], dtype=np.uint64), id="sparse uint64"),
         pytest.param(np.array([2**64 - 3, 2**64 - 2, 2**64 - 1], dtype=np.uint64), id="dense uint64"),
         pytest.param(np.array([-128, 0, 127], dtype=np.int8), id="int8"),
-        pytest.param(np.array([0, 200, 255], dtype=np.uint8), id="uint8"),
         pytest.param([-1.0, 0.0, 12.0], id="whole floats"),
         pytest.param([2**70, 2**71, 2**72], id="beyond int64"),
     )
@@ -642,10 +554,6 @@ class TestAbsentClasses:
         here = np.ix_([1, 2, 4], [1, 2, 4])
         score = mauc_score(y, wide, labels=self.LABELS, absent="ignore", pairs=pairs)
         assert score == pytest.approx(mauc_score(y, scores, pairs=pairs[here]), abs=1e-15)
-
-    def test_ignore_changes_nothing_where_all_are_there(self):
-        y, _, scores = self.data()
-        assert mauc_score(y, scores, absent="ignore") == mauc_score(y, scores)
 
     @pytest.mark.parametrize(
         ("y", "options"),

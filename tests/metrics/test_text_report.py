@@ -110,13 +110,3 @@ def test_messages(options, message):
     y, scores, _ = simulated()
     with pytest.raises(ValueError, match=re.escape(message)):
         multiclass_auc_report(y, scores, **options)
-
-
-def test_a_note_on_a_small_class_without_errors():
-    y = np.repeat(["elm", "oak", "yew"], [300, 200, 12])
-    scores = (y[:, None] == ["elm", "oak", "yew"]) + 0.1 * np.random.default_rng(0).random((512, 3))
-    text = multiclass_auc_report(y, scores)
-    note = text.rsplit("\n\n", 1)[1]
-    assert note.startswith("Note: class yew has 12 test rows, all well ranked")
-    scores[-1, 2] = -1.0
-    assert "Note" not in multiclass_auc_report(y, scores)

@@ -183,7 +183,7 @@ def test_confusion_matrix(visit):
 def test_tables_are_saved_as_csv(visit):
     page = visit("few")
     ids = [button.get_attribute("data-of") for button in page.locator("button.csv").all()]
-    assert {"models", "pairs", "rarest", "worst", "classes", "confusion", "mistakes", "gains"} == set(ids)
+    assert {"models", "pairs", "rarest", "worst", "classes", "confusion", "mistakes"} == set(ids)
     tables = {}
     for name in ids:
         with page.expect_download() as caught:
@@ -191,7 +191,7 @@ def test_tables_are_saved_as_csv(visit):
         with open(caught.value.path(), encoding="utf-8-sig", newline="") as file:
             header, *tables[name] = csv.reader(file)
         assert all(len(row) == len(header) for row in tables[name]), name
-    assert header == ["class", "test rows", "share of the uncertainty", "narrower", "low", "high"]
+    assert header == ["true class", "predicted class", "rows", "share of the class", "low", "high"]
     assert len(tables["pairs"]) == 30
     assert sum(int(row[2]) for row in tables["confusion"]) == 232
     for name, score, low, high, *_ in tables["models"]:

@@ -166,15 +166,6 @@ def test_advice_of_many_weak_classes_is_short():
     assert said[3] == "3 more classes have a recall below the average beyond chance."
 
 
-def test_a_class_that_makes_the_score_uncertain():
-    rng = np.random.default_rng(0)
-    y = np.repeat(["a", "b", "c"], [2000, 2000, 15])
-    scores = rng.normal(size=(len(y), 3)) + 1.5 * (y[:, None] == ["a", "b", "c"])
-    said = advice(judge(y, scores))[-1]
-    assert said.startswith("Class c (15 test rows) contributes 9")
-    assert "of the uncertainty of the MAUC. Twice as many would make its interval" in said
-
-
 def test_a_page_of_two_classes_and_of_a_class_with_one_row(scored):
     for counts in ([30, 10], [30, 10, 1]):
         y, models, _ = scored(counts)

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from mauc import SurrogateRisk, mauc_score, theory
 from mauc.surrogates import SURROGATES, CustomSurrogate
-from mauc.theory import consistency_report
+from mauc.theory import bernstein, consistency_report
 
 ALPHAS = (0.05, 0.3, 0.5, 0.99, 1.0, 1.01, 2.0, 8.0)
 
@@ -128,21 +128,12 @@ def test_why_a_straight_line_is_noted():
 def test_bernstein_keeps_the_condition(name, degree):
     """Corollary 2, and more: its polynomial of the hinge has no kink."""
     options = {"epsilon": 0.2} if name == "distance_weighted" else {"alpha": 1.0}
-    assert consistency_report(name, approximation="bernstein", degree=degree, **options).satisfied
+    assert consistency_report(bernstein(name, degree, **options)).satisfied
 
 
 def test_bernstein_inherits_the_failures_too():
-    below = consistency_report("squared", alpha=0.5, approximation="bernstein", degree=64)
+    below = consistency_report(bernstein("squared", 64, alpha=0.5))
     assert not below.satisfied
-
-
-def test_chebyshev_may_ripple():
-    rippling = consistency_report("q_hinge", alpha=0.2, approximation="chebyshev", degree=12)
-    assert not rippling.satisfied
-    assert bool(rippling.differentiable)
-    assert consistency_report("q_hinge", alpha=0.2, approximation="bernstein", degree=12).satisfied
-    assert consistency_report("logistic", approximation="chebyshev", degree=12).satisfied
-    assert str(rippling).startswith("chebyshev polynomial of degree 12 of q_hinge on [-1, 1]: condition not met")
 
 
 def test_report_is_frozen_and_names_its_points():
@@ -156,9 +147,7 @@ def test_report_is_frozen_and_names_its_points():
 def test_bad_arguments():
     with pytest.raises(ValueError, match="surrogate must be one of 'squared'"):
         consistency_report("cubic")
-    with pytest.raises(ValueError, match="approximation must be one of 'chebyshev', 'bernstein'"):
-        consistency_report("hinge", approximation="taylor")
     with pytest.raises(ValueError, match="degree must be a whole number of at least 1, got 0"):
-        consistency_report("hinge", approximation="bernstein", degree=0)
+        bernstein("hinge", 0)
     with pytest.raises(ValueError, match="surrogate must have finite slopes"):
         consistency_report(CustomSurrogate(lambda t: -t, lambda t: np.full_like(t, -np.inf)))

@@ -11,6 +11,7 @@ from mauc.log_loss import prior_ratios
 from mauc.surrogates import CustomSurrogate, get_surrogate
 from mauc.theory import (
     bayes_scores,
+    bernstein,
     consistency_report,
     largest_alpha,
     likelihoods,
@@ -167,7 +168,7 @@ def test_reports_on_the_unit_interval(scores):
     assert consistency_report("exponential", scores, ratio=7.0).consistent
     own = CustomSurrogate(lambda t: np.exp(-t), lambda t: -np.exp(-t))
     assert consistency_report(own, scores, ratio=7.0).consistent is None
-    assert consistency_report("logistic", scores, approximation="bernstein", degree=1).consistent is False
+    assert consistency_report(bernstein("logistic", 1), scores).consistent is False
 
 
 @pytest.mark.parametrize("name", COROLLARY_1)

@@ -13,16 +13,7 @@ from mauc._kernels.threads import LARGE, ThreadPool, row_parts, thread_count
 from mauc._kernels.tiles import Problem
 from mauc._typing import Floats, Ints
 
-__all__ = ["auc_influence", "auc_matrix", "auc_matrix_and_influence", "auc_of_losses"]
-
-
-def auc_matrix(problem: Problem, share: float = 1.0) -> Floats:
-    """Return the ``(C, C)`` matrix of ``AUC_{i|j}``; NaN on the diagonal and where a class has no sample.
-
-    ``unit`` may be any sample weights: with ones, the sums are multiples of ½ and the result is exact. With a ``share``
-    below 1, only the lowest share of the positives of each column counts: :mod:`mauc._kernels.rank_counts`.
-    """
-    return _matrix(problem, share, None)
+__all__ = ["auc_influence", "auc_matrix", "auc_of_losses"]
 
 
 def auc_influence(problem: Problem) -> Floats:
@@ -30,17 +21,18 @@ def auc_influence(problem: Problem) -> Floats:
 
     ``h_n = Σ_j v_ij mean_j ψ(F_ni, ·) + Σ_k v_ki mean_k ψ(·, F_nk)`` for ``n`` in class ``i``, ψ counting a tie as ½.
     """
-    return auc_matrix_and_influence(problem)[1]
-
-
-def auc_matrix_and_influence(problem: Problem, share: float = 1.0) -> tuple[Floats, Floats]:
-    """Return :func:`auc_matrix` and :func:`auc_influence` from one sort and one search."""
     influence = np.zeros(len(problem.classes.y))
-    return _matrix(problem, share, influence), influence
+    auc_matrix(problem, influence=influence)
+    return influence
 
 
-def _matrix(problem: Problem, share: float, influence: Floats | None) -> Floats:
-    """Return the matrix; add the influences to ``influence`` if it is given."""
+def auc_matrix(problem: Problem, share: float = 1.0, influence: Floats | None = None) -> Floats:
+    """Return the ``(C, C)`` matrix of ``AUC_{i|j}``; NaN on the diagonal and where a class has no sample.
+
+    ``unit`` may be any sample weights: with ones, the sums are multiples of ½ and the result is exact. With a ``share``
+    below 1, only the lowest share of the positives of each column counts: :mod:`mauc._kernels.rank_counts`. The
+    influence of each sample is added to ``influence`` if it is given.
+    """
     classes, n_classes = problem.classes, problem.classes.n_classes
     total = np.bincount(classes.y, None if classes.counted else classes.unit, n_classes).astype(np.float64, copy=False)
     lost = np.zeros((n_classes, n_classes))

@@ -12,22 +12,14 @@ __all__ = ["blocked_risk"]
 Function = Callable[[Floats], Floats]
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def blocked_risk(
-    problem: Problem, loss: Function, derivative: Function, *, gradient: bool, few: int = 256, block: int = 512
+    problem: Problem, loss: Function, derivative: Function, *, gradient: bool, block: int = 512
 ) -> tuple[float, Floats | None]:
-    """Compute value, and gradient if wanted, column by column and tile by tile; up to ``few`` samples at once.
+    """Compute value, and gradient if wanted, column by column and tile by tile.
 
     A tile has ``block`` positives and as many negatives: 2 MiB per temporary array.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        if len(problem.classes.y) <= few:
-            return _all_at_once(problem, loss, derivative, gradient=gradient)
-        return _by_tiles(problem, loss, derivative, gradient=gradient, block=block)
-
-
-def _by_tiles(
-    problem: Problem, loss: Function, derivative: Function, *, gradient: bool, block: int
-) -> tuple[float, Floats | None]:
     classes = problem.classes
     value = 0.0
     slope = np.zeros(problem.scores.shape) if gradient else None
@@ -46,27 +38,6 @@ def _by_tiles(
                     d = derivative(t)
                     slope[some, i] += a * (d @ w)
                     slope[rest, i] -= w * (a @ d)
-    return value, slope
-
-
-def _all_at_once(
-    problem: Problem, loss: Function, derivative: Function, *, gradient: bool
-) -> tuple[float, Floats | None]:
-    """Use one ``(N, N)`` array of differences: with few samples the overhead decides."""
-    scores, y, grid = problem.scores.astype(np.float64, copy=False), problem.classes.y, problem.classes.grid
-    t = problem.own[:, None] - scores[:, y].T
-    t[grid == 0.0] = 0.0  # pairs without weight may overflow
-    value = float(np.vdot(grid, loss(t)))
-    if not gradient:
-        return value, None
-    d = grid * derivative(t)
-    if np.isfinite(d).all():
-        slope = -(d.T @ problem.classes.membership)
-    else:  # inf · 0 of the matrix product would be NaN
-        slope = np.zeros(scores.shape)
-        for i in np.unique(y):
-            slope[:, i] = -d[y == i].sum(axis=0)
-    slope[np.arange(len(y)), y] += d.sum(axis=1)
     return value, slope
 
 

@@ -20,28 +20,16 @@ from mauc._kernels.threads import LARGE, ThreadPool, thread_count
 from mauc._kernels.tiles import Problem
 from mauc._typing import Floats, Ints
 
-__all__ = ["pair_matrix", "pair_matrix_and_influence"]
+__all__ = ["pair_matrix"]
 
 
-def pair_matrix(problem: Problem, *, difference: bool, share: float = 1.0) -> Floats:
+def pair_matrix(problem: Problem, *, difference: bool, share: float, influence: Floats | None) -> Floats:
     """Return the ``(C, C)`` AUC of class i against class j, NaN on the diagonal and where a class has no sample.
 
     With a ``share`` below 1, only the lowest share of class i counts: :mod:`mauc._kernels.rank_counts`.
-    Differences must be finite.
+    Differences must be finite. The influence of each sample is added to ``influence`` if it is given. The influences of
+    the samples of a class have the mean ``Σ_j v_ij AUC_ij + v_ji AUC_ji``.
     """
-    return _matrix(problem, difference, share, None)
-
-
-def pair_matrix_and_influence(problem: Problem, *, difference: bool, share: float = 1.0) -> tuple[Floats, Floats]:
-    """Return :func:`pair_matrix`, and the ``(N,)`` share of each sample in its sum under the weights ``v``.
-
-    The shares of the samples of a class have the mean ``Σ_j v_ij AUC_ij + v_ji AUC_ji``.
-    """
-    influence = np.zeros(len(problem.classes.y))
-    return _matrix(problem, difference, share, influence), influence
-
-
-def _matrix(problem: Problem, difference: bool, share: float, influence: Floats | None) -> Floats:
     classes, n_classes = problem.classes, problem.classes.n_classes
     total = np.bincount(classes.y, classes.unit, n_classes).astype(np.float64, copy=False)
     # The AUC of a difference over all samples is the same from either side: one side is enough.

@@ -7,23 +7,9 @@ import numpy as np
 from mauc._kernels.tiles import Problem
 from mauc._typing import Floats
 
-__all__ = ["pairwise_auc", "pairwise_risk"]
+__all__ = ["pairwise_risk"]
 
 Function = Callable[[Floats], Floats]
-
-
-def pairwise_auc(problem: Problem) -> Floats:
-    """Compute ``AUC_{i|j} = Σ_{m∈N_i, n∈N_j} a_m a_n ([F_mi > F_ni] + ½ [F_mi = F_ni])``, a ``(C, C)`` matrix."""
-    classes, n_classes = problem.classes, problem.classes.n_classes
-    auc = np.full((n_classes, n_classes), np.nan)
-    for i in range(n_classes):
-        for j in range(n_classes):
-            positive, negative = classes.y == i, classes.y == j
-            if i != j and positive.any() and negative.any():
-                p, q = problem.scores[positive, i], problem.scores[negative, i]
-                credit = 0.5 * (p[:, None] > q) + 0.5 * (p[:, None] >= q)
-                auc[i, j] = classes.unit[positive] @ credit @ classes.unit[negative]
-    return auc
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -29,7 +29,7 @@ class KernelPiece(NamedTuple):
     """ℓ on ``low <= p − q < high``.
 
     Exact where ``half_width`` is ``None``: ``Σ_k matrix[k, 0] s^k`` with ``s`` the distance of ``p − q`` from ``high``,
-    from ``low`` where ``high`` is infinite. Else ``Σ_kl matrix[k, l] T_k(x_p) T_l(x_q)`` with Chebyshev polynomials of
+    which is finite. Else ``Σ_kl matrix[k, l] T_k(x_p) T_l(x_q)`` with Chebyshev polynomials of
     ``x = (score − centre) / half_width``.
     """
 

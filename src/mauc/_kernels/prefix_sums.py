@@ -10,9 +10,9 @@ centre cancel. The step to the next value, a gap ``g`` further, is ``S_k ← Σ_
 again, and as ``S_k`` enters with the factor 1 it is a prefix sum of the lower ones. Gradients of the positives are the
 same sums over the negatives, which are added at the end of their runs and carried down.
 
-A piece from ``−∞`` has runs from the lowest positive on, a piece to ``+∞`` (with ``s = t − low``) runs to the highest.
-Runs of a piece between two bounds begin anywhere, and a difference of prefix sums would cancel. So the positives are
-cut into cells narrower than the piece: each run is the rest of one cell and the beginning of a later one.
+A piece from ``−∞`` has runs from the lowest positive on. Runs of a piece between two bounds begin anywhere, and a
+difference of prefix sums would cancel. So the positives are cut into cells narrower than the piece: each run is the
+rest of one cell and the beginning of a later one.
 """
 
 from math import comb
@@ -41,12 +41,7 @@ class Run(Protocol):
 
 
 def exact_run(table: SortedColumns, low: float, high: float, coefficients: Floats) -> Run:
-    """Return the run of ``ℓ = Σ_k coefficients[k] s^k`` on ``[low, high)``.
-
-    ``s`` is the distance from its finite end, from ``high`` where both are finite.
-    """
-    if high == np.inf:
-        return _Upper(table, low, coefficients)
+    """Return the run of ``ℓ = Σ_k coefficients[k] s^k`` on ``[low, high)``, with the distance ``s`` from ``high``."""
     if low == -np.inf:
         return _Lower(table, high, coefficients)
     return _Between(table, low, high, coefficients)
@@ -187,35 +182,6 @@ class _Lower:
     def collect(self, received: Floats) -> Floats:
         below = slope_of(carried(received, self.gap, self.edges, backward=True), self.coefficients)
         return np.append(-below[1:], 0.0)
-
-
-class _Upper:
-    """The piece ``[low, ∞)``: a run from position ``p`` on is at place ``p``; the column's last is empty."""
-
-    def __init__(self, table: SortedColumns, low: float, coefficients: Floats) -> None:
-        self.low, self.coefficients, self.edges = low, coefficients, table.start
-        anchor = table.values.astype(np.float64)
-        anchor[table.start[1:] - 1] = 0.0
-        self.gap = _gaps(anchor, self.edges)
-        self.gap[table.start[1:] - 1] = 0.0
-        sums = carried(_of_mass(table.mass, len(coefficients) - 1), self.gap, self.edges, backward=True)
-        self.ends = _Ends(anchor, recentred(sums, coefficients))
-
-    def new_buffer(self) -> Floats:
-        return np.zeros((len(self.coefficients) - 1, len(self.gap)))
-
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, received: Floats | None) -> tuple[Floats, Floats]:
-        assert begin is not None
-        distance = self.ends.anchor.take(begin)
-        distance -= tile.x
-        distance -= self.low
-        if received is not None:
-            _scatter(received, begin, distance, tile.weight)
-        value, slope = self.ends.evaluate(begin, distance)
-        return value, -slope
-
-    def collect(self, received: Floats) -> Floats:
-        return slope_of(carried(received, self.gap, self.edges), self.coefficients)
 
 
 class _Between:

@@ -80,16 +80,6 @@ class Classes:
         """``(C, C)`` ``v_ij`` at ``[j, i]``: a row has the weights of a negative of that class in each column."""
         return np.ascontiguousarray(self.v.T)
 
-    @cached_property
-    def grid(self) -> Floats:
-        """``(N, N)`` weight of the pair (positive m, negative n): for problems of few samples."""
-        return self.unit[:, None] * self.v[self.y][:, self.y] * self.unit
-
-    @cached_property
-    def membership(self) -> Floats:
-        """``(N, C)`` 1 in the column of each sample's class."""
-        return np.asarray(self.y[:, None] == np.arange(self.n_classes), dtype=np.float64)
-
     def negative_weights(self, rows: slice, *, columns_first: bool) -> Floats:
         """Return ``(rows, C)`` or ``(C, rows)`` weights of scores as negatives: 0 in each sample's own column."""
         y = self.y[rows]

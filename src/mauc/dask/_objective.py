@@ -1,6 +1,6 @@
 """The objective of the linear model as sums over partitions: one graph with two rounds of tasks per evaluation.
 
-A risk with a closed form is a function of a few sums over the rows. Each partition sends these sums first and, once the
+The exponential risk is a function of two sums for each class. Each partition sends these sums first and, once the
 total is known, its gradient. The rows stay on the workers.
 """
 
@@ -84,60 +84,13 @@ def _log_sum(logarithms: Floats) -> Floats:
         return np.asarray(np.log(np.exp(logarithms - shift).sum(axis=0)) + shift)
 
 
-@dataclass(frozen=True)
-class Squared:
-    """``ℓ(t) = (α − t)²``: ``R = Σ_i V_i (Var P + Var Q + (α − mean P + mean Q)²)``.
-
-    P and Q are the scores of :class:`Exponential`, with weighted means and variances. ``V_i`` is the sum of the weights
-    ω; the weights a of a class sum to 1. Means and centred squares are combined, since plain squares would cancel.
-    """
-
-    alpha: float
-
-    def _weights(self, part: Part) -> Floats:
-        """Return the ``(2, n, C)`` weights of the scores as positives and as negatives."""
-        own = np.where(part.codes[:, None] == np.arange(len(part.v)), part.share[:, None], 0.0)
-        return np.stack([own, part.negative])
-
-    def sums(self, part: Part, scores: Floats) -> Floats:
-        """Return ``(3, 2, C)`` weight, mean and centred squares of the positives and of the negatives."""
-        return _spread(self._weights(part), scores, np.zeros_like(scores))
-
-    def add(self, parts: Sequence[Floats]) -> Floats:
-        weight, mean, squares = np.stack(parts, axis=2)  # (2, parts, C) each
-        return _spread(weight, mean, squares)
-
-    def value(self, sums: Floats) -> float:
-        (_, total), (mean_p, mean_q), (of_p, of_q) = sums  # total is V, of_p is Var P, of_q is V Var Q
-        return float(np.sum(total * (of_p + (self.alpha - (mean_p - mean_q)) ** 2) + of_q))
-
-    def slope(self, part: Part, scores: Floats, sums: Floats) -> Floats:
-        """Return the ``(n, C)`` gradient in the scores, from the sums of all partitions."""
-        (_, total), (mean_p, mean_q), _ = sums
-        gap = self.alpha - (mean_p - mean_q)
-        own, negative = self._weights(part)
-        return np.asarray(2.0 * negative * (scores - mean_q + gap) - 2.0 * own * total * (gap - (scores - mean_p)))
-
-
-def _spread(weight: Floats, mean: Floats, squares: Floats) -> Floats:
-    """Combine ``(2, n, C)`` weights, means and centred squares to ``(3, 2, C)``."""
-    total, mean = weight.sum(axis=1), np.broadcast_to(mean, weight.shape)
-    if mean.shape[1] == 0:
-        return np.stack([total, total, total])
-    # Far from 0 the sum of equal scores rounds: differences from the heaviest one do not.
-    origin = np.take_along_axis(mean, weight.argmax(axis=1)[:, None], axis=1)
-    centre = np.divide((weight * (mean - origin)).sum(axis=1), total, out=np.zeros_like(total), where=total > 0)
-    centre += np.where(total > 0, origin[:, 0], 0.0)
-    return np.stack([total, centre, (squares + weight * (mean - centre[:, None]) ** 2).sum(axis=1)])
-
-
-def closed_form(risk: SurrogateRisk) -> Exponential | Squared:
-    """Return the closed form of a risk; raise an error for a risk without one."""
+def closed_form(risk: SurrogateRisk) -> Exponential:
+    """Return the sums of a risk; raise an error if it is not exponential."""
     form = risk.surrogate.closed_form
-    if form is None:
+    if form is None or form.kind != "exponential":
         advice = "train the others in memory, on a sample of the rows, by mauc.MAUCClassifier"
-        raise invalid("surrogate", "must be 'exponential' or 'squared' on Dask", risk.surrogate.name, advice)
-    return Squared(form.alpha) if form.kind == "squared" else Exponential(form.alpha)
+        raise invalid("surrogate", "must be 'exponential' on Dask", risk.surrogate.name, advice)
+    return Exponential(form.alpha)
 
 
 @dataclass
@@ -145,7 +98,7 @@ class PartitionedObjective:
     """Value and gradient at ``θ`` of persisted parts, with the interface of ``mauc.linear._objective.Objective``."""
 
     parts: list[Delayed]
-    form: Exponential | Squared
+    form: Exponential
     activation: str
     fit_intercept: bool
     l2: float
@@ -180,12 +133,12 @@ def _forward(activation: str, part: Part, at: tuple[Floats, Floats | None]) -> t
     return activate(logits, activation), lost, of_logs
 
 
-def _sums(form: Exponential | Squared, part: Part, forward: tuple[Floats, float, Any]) -> Floats:
+def _sums(form: Exponential, part: Part, forward: tuple[Floats, float, Any]) -> Floats:
     return form.sums(part, forward[0])
 
 
 def _gradient(
-    form: Exponential | Squared, activation: str, sums: Floats, part: Part, forward: tuple[Floats, float, Any]
+    form: Exponential, activation: str, sums: Floats, part: Part, forward: tuple[Floats, float, Any]
 ) -> tuple[float, Floats]:
     """Return the log-loss and the ``(C, d + 1)`` gradient."""
     scores, lost, of_logs = forward

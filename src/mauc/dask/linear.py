@@ -26,14 +26,13 @@ class MAUCClassifier(LocalClassifier):
 
     The solver, SciPy's L-BFGS, runs on the client. In each evaluation of the objective every partition sends a few sums
     over its rows, then its ``(C, d + 1)`` gradient. The rows are read once and stay on the workers, in memory or
-    spilled. Every scheduler of Dask works. The surrogate is ``"exponential"`` or ``"squared"``, whose risks are
-    functions of such sums.
+    spilled. Every scheduler of Dask works. The surrogate is ``"exponential"``, whose risk is a function of such sums.
 
     Notes
     -----
     The result equals that of :class:`mauc.MAUCClassifier` on the same rows up to rounding: coefficients agree to about
-    1e-6 if the solver converges. Per evaluation and partition 16 C bytes travel for ``"exponential"``, 48 C for
-    ``"squared"``, and 8 C (d + 1) for the gradient.
+    1e-6 if the solver converges. Per evaluation and partition 16 C bytes travel for the sums, and 8 C (d + 1) for the
+    gradient.
 
     Examples
     --------

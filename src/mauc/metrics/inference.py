@@ -34,7 +34,6 @@ from mauc.metrics.uncertainty import (
     ModelComparison,
     Sample,
     Sizes,
-    class_without_errors,
     comparison,
     holm,
     interval,
@@ -301,10 +300,28 @@ def class_influence(partition: ClassPartition, column: NDArray[np.floating], k: 
     return influence * np.where(partition.codes == k, 1.0, v[k, partition.codes])
 
 
-def small_class_note(sample: Sample, influence: Floats, labels: Sequence[Any] | NDArray[Any]) -> str:
-    """Return a note on a class whose few rows could hide errors, see :func:`class_without_errors`; mostly empty."""
-    k = class_without_errors(sample, influence)
-    if k is None:
+def small_class_note(
+    sample: Sample,
+    influence: Floats,
+    labels: Sequence[Any] | NDArray[Any],
+    *,
+    least: int = 5,
+    most: int = 60,
+    beats: float = 0.75,
+    part: float = 2 / 3,
+) -> str:
+    """Return a note on a class whose few rows may hide errors from the interval; often empty.
+
+    Such a class has ``least`` to ``most`` rows, all of which beat the share ``beats`` of the others, and contributes at
+    least ``part`` of the Bernoulli variance. If some of the class is mislabelled and by chance no row shows it, the
+    interval is too short. Smaller classes take most of their variance from the others; larger ones would show errors.
+    """
+    variance = np.where(sample.counts, sample.weight**2 / np.maximum(sample.size, 1.0), 0.0)
+    k = int(np.argmax(variance))
+    if variance[k] < part * variance.sum() or not least - 1e-9 <= sample.size[k] <= most:
+        return ""
+    rows = (sample.partition.codes == k) & (sample.partition.shares > 0)
+    if influence[rows].min() <= beats * sample.weight[k]:
         return ""
     of = "test rows" if sample.cells is None else "groups of test rows"
     return (

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from mauc._kernels.auc import auc_matrix, auc_matrix_and_influence
-from mauc._kernels.pair_auc import pair_matrix, pair_matrix_and_influence
+from mauc._kernels.auc import auc_matrix
+from mauc._kernels.pair_auc import pair_matrix
 from mauc._kernels.tiles import Problem
 from mauc._typing import By, Floats
 from mauc._validation import check_choice, check_real, invalid, listing
@@ -50,21 +50,21 @@ class PairMeasure:
                 return cls(difference, share, of_negatives=name == "min_specificity" and share < 1.0)
         return cls(difference)
 
-    def matrix(self, problem: Problem) -> Floats:
-        """Return the ``(C, C)`` AUCs; NaN on the diagonal and for classes without samples."""
+    def matrix(self, problem: Problem, influence: Floats | None = None) -> Floats:
+        """Return the ``(C, C)`` AUCs; NaN on the diagonal and for classes without samples.
+
+        The influence of each sample on ``Σ v_ij AUC_ij`` is added to ``influence`` if it is given.
+        """
         if not self.difference and not self.of_negatives:
-            return auc_matrix(problem, self.share)
-        matrix = pair_matrix(self._ranked(problem), difference=self.difference, share=self.share)
+            return auc_matrix(problem, self.share, influence)
+        ranked = self._ranked(problem)
+        matrix = pair_matrix(ranked, difference=self.difference, share=self.share, influence=influence)
         return matrix.T.copy() if self.of_negatives else matrix
 
     def matrix_and_influence(self, problem: Problem) -> tuple[Floats, Floats]:
-        """Return the matrix and the ``(N,)`` influence of each sample on ``Σ v_ij AUC_ij``."""
-        if not self.difference and not self.of_negatives:
-            return auc_matrix_and_influence(problem, self.share)
-        matrix, influence = pair_matrix_and_influence(
-            self._ranked(problem), difference=self.difference, share=self.share
-        )
-        return matrix.T.copy() if self.of_negatives else matrix, influence
+        """Return the matrix and the ``(N,)`` influences."""
+        influence = np.zeros(len(problem.classes.y))
+        return self.matrix(problem, influence), influence
 
     def effective(self, sample: Sample, v: Floats) -> Sample:
         """Return the sample with the effective sizes of the classes for this measure.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
-from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Ints
 from mauc._validation import check_row_values, invalid, listing
@@ -40,16 +38,6 @@ class Subgroup:
     """True if a group has rows in this level and in others; the test assumes that the two parts are independent."""
 
 
-def check_subgroups(subgroups: ArrayLike, n_rows: int) -> tuple[list[str], Ints]:
-    """Return the sorted names of the levels, and the ``(N,)`` level of each row."""
-    levels = check_row_values(subgroups, n_rows, "subgroups", "pass the level of each row, such as the sex")
-    names, codes = np.unique([str(level) for level in levels], return_inverse=True)
-    if len(names) < 2:
-        came, advice = f"only {names[0]}", "a level is compared with the other rows: pass a column that varies"
-        raise invalid("subgroups", "must have two levels or more", came, advice)
-    return names.tolist(), codes
-
-
 def subgroup_scores(
     partition: ClassPartition,
     scores: NDArray[Any],
@@ -65,7 +53,14 @@ def subgroup_scores(
     their intervals are added in quadrature (method of variance estimates recovery, Zou and Donner 2008). The p-value is
     one minus the highest level at which the interval of the difference excludes 0.
     """
-    names, level_codes = check_subgroups(subgroups, len(partition.codes))
+    levels = check_row_values(
+        subgroups, len(partition.codes), "subgroups", "pass the level of each row, such as the sex"
+    )
+    unique, level_codes = np.unique([str(each) for each in levels], return_inverse=True)
+    names = unique.tolist()
+    if len(names) < 2:
+        came, advice = f"only {names[0]}", "a level is compared with the other rows: pass a column that varies"
+        raise invalid("subgroups", "must have two levels or more", came, advice)
 
     def present(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         return np.bincount(partition.codes, partition.shares * rows, partition.n_classes) > 0
@@ -108,12 +103,6 @@ def subgroup_notes(found: Sequence[Subgroup]) -> list[str]:
     if any(one.split_groups for one in found):
         notes.append("some groups have rows in several levels, but the tests assume that the levels are independent")
     return notes
-
-
-def warn_of_subgroups(found: list[Subgroup]) -> None:
-    """Give a warning for each note."""
-    for note in subgroup_notes(found):
-        warnings.warn(note, UndefinedMetricWarning, stacklevel=3)
 
 
 def _part(

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc._kernels.auc import auc_influence, auc_matrix_and_influence
+from mauc._kernels.auc import auc_influence
 from mauc._typing import Floats, Ints
+from mauc.metrics.measures import PairMeasure
 from mauc.metrics.uncertainty import Moments, Sample, Sizes, squares_about
 from mauc.partition import ClassPartition
 
@@ -71,14 +72,14 @@ def summarise(
     highest = [scores.argmax(axis=1) for scores in repeats] if predicted is None else [predicted]
     hits = np.mean([each == partition.codes for each in highest], axis=0)
     ovo, ova = partition.pair_weights("ovo"), partition.pair_weights("ova")
-    both = [auc_matrix_and_influence(partition.problem(scores, ovo, normalised=False)) for scores in repeats]
+    problems = [partition.problem(scores, ovo, normalised=False) for scores in repeats]
+    both = [PairMeasure().matrix_and_influence(problem) for problem in problems]
     matrix, influence = (_mean(each) for each in zip(*both, strict=True))
     of_ova = _mean(auc_influence(partition.problem(scores, ova)) for scores in repeats)
     sample, sample_of_ova = Sample.of(partition, ovo, groups), Sample.of(partition, ova, groups)
 
     def pair(i: int, j: int) -> Spread:
-        rows = np.flatnonzero((partition.codes == i) | (partition.codes == j))
-        two = ClassPartition((partition.codes[rows] == i).astype(np.int64), 2)
+        rows, two = partition.between(j, i)
         columns = (np.take(scores, rows, axis=0)[:, [j, i]] for scores in repeats)
         of_two = Sample.of(two, EACH_OTHER, None if groups is None else groups[rows])
         return Spread(of_two, of_two.moments(_mean(auc_influence(two.problem(x, EACH_OTHER)) for x in columns)))

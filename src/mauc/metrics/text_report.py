@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._kernels.auc import auc_matrix
 from mauc._typing import Absent
@@ -20,7 +22,7 @@ from mauc.metrics.inference import (
     warn_of_singles,
 )
 from mauc.metrics.scores import scored_pairs, weighted_mean
-from mauc.metrics.subgroups import Subgroup, subgroup_scores, warn_of_subgroups
+from mauc.metrics.subgroups import Subgroup, subgroup_notes, subgroup_scores
 from mauc.metrics.uncertainty import Interval, Sample, interval
 
 __all__ = ["multiclass_auc_report"]
@@ -142,7 +144,8 @@ def multiclass_auc_report(
         by_level = subgroup_scores(
             partition, scored.scores, np.asarray(names), subgroups, groups=group_codes, level=level
         )
-        warn_of_subgroups(by_level)
+        for about in subgroup_notes(by_level):
+            warnings.warn(about, UndefinedMetricWarning, stacklevel=2)
     if output_dict:
         return report if by_level is None else {**report, SUBGROUPS: _as_dicts(by_level)}
     text = _text(report, names, level, digits)

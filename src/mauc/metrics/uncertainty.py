@@ -28,7 +28,6 @@ __all__ = [
     "Moments",
     "Sample",
     "Sizes",
-    "class_without_errors",
     "comparison",
     "comparison_of_moments",
     "holm",
@@ -267,23 +266,6 @@ def wilson(share: Floats | float, k: Floats | float) -> tuple[Floats, Floats]:
     middle = (share + 0.5 * k) / (1.0 + k)
     reach = np.sqrt(k * share * (1.0 - share) + 0.25 * k * k) / (1.0 + k)
     return np.minimum(share, middle - reach).clip(0.0, 1.0), np.maximum(share, middle + reach).clip(0.0, 1.0)
-
-
-def class_without_errors(
-    sample: Sample, influence: Floats, *, least: int = 5, most: int = 60, beats: float = 0.75, part: float = 2 / 3
-) -> int | None:
-    """Return the class whose few rows may hide errors from the interval, from the ``(N,)`` influences; often None.
-
-    Such a class has ``least`` to ``most`` rows, all of which beat the share ``beats`` of the others, and contributes at
-    least ``part`` of the Bernoulli variance. If some of the class is mislabelled and by chance no row shows it, the
-    interval is too short. Smaller classes take most of their variance from the others; larger ones would show errors.
-    """
-    variance = np.where(sample.counts, sample.weight**2 / np.maximum(sample.size, 1.0), 0.0)
-    k = int(np.argmax(variance))
-    if variance[k] < part * variance.sum() or not least - 1e-9 <= sample.size[k] <= most:
-        return None
-    rows = (sample.partition.codes == k) & (sample.partition.shares > 0)
-    return k if influence[rows].min() > beats * sample.weight[k] else None
 
 
 def comparison(

@@ -6,7 +6,7 @@ from mauc.metrics.inference import ModelComparison
 from mauc.report.judgement import Judgement
 from mauc.report.proportions import share
 
-__all__ = ["advice", "gain_sentence", "grouped", "headline_sentence", "verdict"]
+__all__ = ["advice", "grouped", "headline_sentence", "verdict"]
 
 
 def headline_sentence(judgement: Judgement) -> str:
@@ -28,7 +28,7 @@ def verdict(test: ModelComparison, judgement: Judgement) -> str:
 
 
 def advice(judgement: Judgement, *, most: int = 3) -> list[str]:
-    """Return what to do next: about at most ``most`` weak classes, and about the uncertainty; often nothing.
+    """Return what to do next about at most ``most`` weak classes; often nothing.
 
     A class is weak if its recall is below the balanced accuracy beyond chance, by Wilson's interval at the level of the
     judgement, corrected for the number of classes (Bonferroni). The lowest high end comes first.
@@ -38,8 +38,7 @@ def advice(judgement: Judgement, *, most: int = 3) -> list[str]:
     more = len(weak) - most
     if more > 0:
         said.append(f"{more} more class{' has' if more == 1 else 'es have'} a recall below the average beyond chance.")
-    gain = gain_sentence(judgement)
-    return [*said, gain] if gain else said
+    return said
 
 
 def _weak_classes(judgement: Judgement) -> list[int]:
@@ -76,29 +75,6 @@ def _weak_class(judgement: Judgement, k: int, *, first: bool) -> str:
     if rare:
         return f"{said} It has {_rows(training[name], 'training')} of {grouped(sum(training.values()))}: collect more."
     return f"{said} It is not rare: look for columns that separate it from {labels[j]}."
-
-
-def gain_sentence(judgement: Judgement) -> str:
-    """Say which class makes the MAUC most uncertain, and what twice as many test rows of it would do.
-
-    Empty unless the class contributes more than an equal share beyond chance.
-    """
-    if judgement.further is None or not judgement.further.gains:
-        return ""
-    gain = judgement.further.gains[0]
-    equal_share = 1.0 - (1.0 - 0.5 / len(judgement.counts)) ** 0.5
-    if gain.low <= equal_share:
-        return ""
-    percent = {part: _percent(getattr(gain, part)) for part in ("part", "narrower", "low", "high")}
-    return (
-        f"Class {judgement.labels[gain.k]} ({_rows(gain.rows, 'test')}) contributes {percent['part']}\u00a0% of the "
-        f"uncertainty of the MAUC. Twice as many would make its interval {percent['narrower']}\u00a0% narrower "
-        f"({percent['low']} to {percent['high']}\u00a0%)."
-    )
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.{0 if part >= 0.1 else 1}f}"
 
 
 def _rows(n: int, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""Compute results of the first model besides pairs: classes, predicted classes, calibration, gains of more rows."""
+"""Compute results of the first model besides pairs: classes, predicted classes, calibration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from mauc._typing import Floats, Ints
 from mauc.metrics.inference import class_against_others, class_influence
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
-from mauc.report.collect import Gain, gains
 from mauc.report.decisions import Decision, Mistake, are_probabilities, decide, mistakes
 from mauc.report.proportions import Share, independent_rows, share_of
 
@@ -69,14 +68,12 @@ class Further:
     """Mistakes of the first decision."""
     calibration: Reliability | None
     """None if the scores are not probabilities."""
-    gains: tuple[Gain, ...]
 
 
 def look_further(
     partition: ClassPartition,
     repeats: tuple[NDArray[Any], ...],
     matrix: Floats,
-    influence: Floats,
     priors: Floats | None,
     *,
     level: float,
@@ -84,20 +81,18 @@ def look_further(
     predicted: Ints | None = None,
     groups: Ints | None = None,
 ) -> Further:
-    """Return the results by class of the model with these scores, AUCs and influences.
+    """Return the results by class of the model with these scores and AUCs.
 
     ``priors`` are the ``(C,)`` class shares in training, ``predicted`` the ``(N,)`` classes that the model predicts, -1
-    for a class without test rows. With groups there are no gains, because they depend on the groups of added rows.
+    for a class without test rows.
     """
     scores, codes, counts = repeats[0], partition.codes, partition.counts
     decisions = decide(scores, codes, counts, priors, level, predicted, groups)
-    v = partition.pair_weights("ovo")
     return Further(
         classes=_class_scores(partition, repeats, np.nanmean(matrix, axis=1), decisions[0].predicted, level, groups),
         decisions=tuple(decisions),
         mistakes=tuple(mistakes(decisions[0], codes, counts, listed, level, groups)),
         calibration=_calibration(scores, codes, level, groups) if are_probabilities(scores) else None,
-        gains=() if groups is not None else gains(counts, v.sum(axis=0) + v.sum(axis=1), influence, codes),
     )
 
 

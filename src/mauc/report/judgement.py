@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc._validation import (
     ScoredClasses,
+    check_classes,
     check_groups,
     check_predicted,
     check_real,
@@ -40,8 +41,6 @@ from mauc.report.decisions import Guess, guess_of
 from mauc.report.further import Further, look_further
 from mauc.report.pairs import Drawn, Layout
 from mauc.report.proportions import independent_rows
-from mauc.theory import Imbalance, imbalance
-from mauc.theory.imbalance import imbalance_of_counts
 
 __all__ = ["Judgement", "ModelScore", "PairScore", "judge", "judge_rows"]
 
@@ -97,14 +96,13 @@ class Judgement:
     rarest: tuple[PairScore, ...]
     worst: tuple[PairScore, ...]
     """The weakest pairs, by the high end of their intervals: a pair with few test rows is not weak by chance alone."""
-    imbalance: Imbalance
-    """Imbalance of the training rows if they were given, else of the test rows."""
-    of_training: bool
     absent: tuple[str, ...]
     """Classes that have scores and no row."""
     level: float
     notes: tuple[str, ...]
     """Notes on the limits of these numbers."""
+    training_counts: dict[str, int] | None = None
+    """Training rows of each class; None if they were not given."""
     further: Further | None = None
     """Results of the first model by class; None if the scores were read in parts."""
     groups: Ints | None = None
@@ -118,16 +116,10 @@ class Judgement:
 
     @property
     def guess(self) -> Guess:
-        """Score of always guessing the largest class of the training rows."""
-        largest = self.imbalance.classes[int(np.argmax(self.imbalance.class_counts))]
-        return guess_of(str(largest), self.labels, self.counts)
-
-    @property
-    def training_counts(self) -> dict[str, int] | None:
-        """Training rows of each class; None if they were not given."""
-        if not self.of_training:
-            return None
-        return dict(zip(map(str, self.imbalance.classes), map(int, self.imbalance.class_counts), strict=True))
+        """Score of always guessing the largest class of the training rows, else of the test rows."""
+        training = self.training_counts
+        largest = self.labels[0] if training is None else max(training, key=training.__getitem__)
+        return guess_of(largest, self.labels, self.counts)
 
     @property
     def level_text(self) -> str:
@@ -164,7 +156,7 @@ def judge(
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
     y_train : (M,) classes, optional
-        Classes of the training rows, for the largest class and the imbalance. Default: ``y_true``.
+        Classes of the training rows, for the largest class and for advice. Default: ``y_true``.
     y_pred : (N,) classes, optional
         Predictions of the first model. Default: the class with the highest score.
     groups : (N,) array, optional
@@ -217,13 +209,15 @@ def judge(
         summarise(partition, repeats, None if k else predicted, groups=group_codes, compared=len(given) > 1)
         for k, repeats in enumerate(scores)
     ]
-    class_rows = first.labels[first.codes] if y_train is None else np.asarray(y_train)
+    training_counts = None
+    if y_train is not None:
+        trained, trained_codes = check_classes(y_train, "y_train")
+        training_counts = dict(zip(map(str, trained), np.bincount(trained_codes).tolist(), strict=True))
     further = look_further(
         partition,
         tuple(scores[0]),
         summaries[0].matrix,
-        np.asarray(summaries[0].influence),
-        _priors(names, class_rows),
+        _priors(names, training_counts or dict(zip(names, partition.counts.tolist(), strict=True))),
         level=level,
         listed=listed,
         predicted=predicted,
@@ -246,10 +240,9 @@ def judge(
         labels=names,
         counts=partition.counts,
         codes=codes,
-        imbalance=imbalance(class_rows),
-        of_training=y_train is not None,
         absent=absent,
         level=level,
+        training_counts=training_counts,
         further=further,
         groups=group_codes,
         subgroups=tuple(by_level),
@@ -287,7 +280,6 @@ def judge_rows(
         streamed = StreamedScores(each, budget=budget, compared=len(models) > 1)
         drawings.append(Drawn(layout, streamed.low, streamed.high, streamed.own))
         summaries.append(streamed.summary(weights, drawings[-1].add))
-    in_order = np.argsort(labels)
     judged = _judgement(
         [
             _model(name, rows.counts, found, level, drawn=drawn)
@@ -298,8 +290,6 @@ def judge_rows(
         labels=tuple(labels),
         counts=rows.counts,
         codes=rows.codes,
-        imbalance=imbalance_of_counts(np.asarray(labels)[in_order], rows.counts[in_order]),
-        of_training=False,
         absent=tuple(absent),
         level=level,
     )
@@ -347,11 +337,11 @@ def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | No
     return clean
 
 
-def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
-    """Return the ``(C,)`` share of each class in ``classes``; None if one of them is absent."""
-    found, counts = np.unique(classes.astype(str), return_counts=True)
-    share = dict(zip(found.tolist(), counts / counts.sum(), strict=True))
-    return np.array([share[name] for name in names]) if all(name in share for name in names) else None
+def _priors(names: tuple[str, ...], counts: Mapping[str, int]) -> Floats | None:
+    """Return the ``(C,)`` share of each class in these counts; None if one of them is absent."""
+    if not all(name in counts for name in names):
+        return None
+    return np.array([counts[name] for name in names]) / sum(counts.values())
 
 
 def _model(

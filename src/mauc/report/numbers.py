@@ -43,9 +43,7 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
         "calibration": None
         if further is None or further.calibration is None
         else {"error": further.calibration.error, "bins": tables["calibration"]},
-        "gains": tables.get("gains", []),
         "subgroups": tables.get("subgroups", []),
-        "imbalance": {name: getattr(judgement.imbalance, name) for name in ("xi", "chi", "ratio", "rate")},
         "absent": list(judgement.absent),
         "notes": list(judgement.notes),
     }
@@ -103,10 +101,6 @@ def tables_of(judgement: Judgement) -> dict[str, list[dict[str, Any]]]:
         found["calibration"] = [
             {"rows": b.rows, "mean_score": b.mean, **_named("right", b.right)} for b in further.calibration.bins
         ]
-    found["gains"] = [
-        {"class": labels[g.k], "rows": g.rows, "part": g.part, "narrower": g.narrower, "low": g.low, "high": g.high}
-        for g in further.gains
-    ]
     return found
 
 

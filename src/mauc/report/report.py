@@ -112,7 +112,7 @@ class Report:
 
     def tables(self) -> dict[str, Any]:
         """Return the tables of the page as pandas data frames: ``models``, ``classes``, ``rarest_pairs``,
-        ``worst_pairs``, ``mistakes``, ``calibration``, ``gains``, ``subgroups``."""
+        ``worst_pairs``, ``mistakes``, ``calibration``, ``subgroups``."""
         with needing("cli", "Report.tables"):
             import pandas as pd
         return {name: pd.DataFrame(rows) for name, rows in tables_of(self.judgement).items()}

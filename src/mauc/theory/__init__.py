@@ -2,6 +2,7 @@
 
 posterior + priors  →  bayes_scores, ova_weights (bayes.py): the best scores, and the pair weights of one-vs-rest
 surrogate           →  consistency_report (consistency.py): whether minimising its risk leads to those scores
+                       bernstein (consistency.py): its polynomial in the paper
                        risk_minimiser, smallest_alpha, largest_alpha (minimiser.py): the scores that it leads to
 class sizes         →  imbalance (imbalance.py): ξ, χ, and which class gains most from one more sample
 model + data        →  bounds (bounds/): the risk on unseen data, from that on the training data
@@ -17,13 +18,14 @@ from mauc.theory.imbalance import Imbalance, imbalance
 if TYPE_CHECKING:
     from mauc.theory import bounds
     from mauc.theory.bayes import bayes_scores, ova_weights
-    from mauc.theory.consistency import ConsistencyReport, consistency_report
+    from mauc.theory.consistency import ConsistencyReport, bernstein, consistency_report
     from mauc.theory.minimiser import RiskMinimiser, largest_alpha, likelihoods, risk_minimiser, smallest_alpha
 
 _HOME = {
     "ConsistencyReport": "mauc.theory.consistency",
     "RiskMinimiser": "mauc.theory.minimiser",
     "bayes_scores": "mauc.theory.bayes",
+    "bernstein": "mauc.theory.consistency",
     "bounds": "mauc.theory.bounds",
     "consistency_report": "mauc.theory.consistency",
     "largest_alpha": "mauc.theory.minimiser",
@@ -38,6 +40,7 @@ __all__ = [
     "Imbalance",
     "RiskMinimiser",
     "bayes_scores",
+    "bernstein",
     "bounds",
     "consistency_report",
     "imbalance",

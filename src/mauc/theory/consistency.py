@@ -8,11 +8,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import BPoly
 from scipy.optimize import brentq
 
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_whole, invalid
-from mauc.plan import APPROXIMATIONS, DEFAULT_BERNSTEIN_DEGREE, Approximation, bernstein, chebyshev_interpolant
 from mauc.surrogates import SURROGATES, CustomSurrogate, Surrogate, get_surrogate
 from mauc.theory.minimiser import (
     PROVED,
@@ -27,10 +27,10 @@ from mauc.theory.minimiser import (
     risk_minimiser,
 )
 
-__all__ = ["ConsistencyReport", "Point", "Verdict", "consistency_report"]
+__all__ = ["ConsistencyReport", "Point", "Verdict", "bernstein", "consistency_report"]
 
 GRID_POINTS = 4097
-EXACT_ERROR, POLYNOMIAL_ERROR = 1e-12, 1e-9
+EXACT_ERROR, CUSTOM_ERROR = 1e-12, 1e-9
 """Rounding error of a slope relative to the largest one: of the library's surrogates, and of all other functions."""
 
 RATIOS = (4.0, 25.0, 400.0, 1e4, 1e6, 1e9, 1e12)
@@ -130,8 +130,6 @@ def consistency_report(
     ratio: float | None = None,
     log_loss: float = 0.0,
     n_classes: int | None = None,
-    approximation: Approximation | None = None,
-    degree: int = DEFAULT_BERNSTEIN_DEGREE,
     alpha: float | None = None,
     **options: float,
 ) -> ConsistencyReport:
@@ -139,9 +137,7 @@ def consistency_report(
 
     ℓ must be differentiable, convex and non-increasing on [−1, 1], where the differences of bounded scores are, with
     :math:`\ell'(0) < 0`. That is enough where scores are free; the theorem claims it for scores in [0, 1], where it is
-    enough only if [0, 1] holds the unbounded minimiser (``docs/theory.md``). Bernstein polynomials inherit the
-    last three from ℓ (Corollary 2) and are differentiable even where ℓ has a kink; Chebyshev polynomials come closer to
-    ℓ but may ripple.
+    enough only if [0, 1] holds the unbounded minimiser (``docs/theory.md``).
 
     Parameters
     ----------
@@ -157,10 +153,6 @@ def consistency_report(
         logits.
     n_classes : int, optional
         Number of classes to answer for; two differ from three. Default: any number.
-    approximation : {"bernstein", "chebyshev"}, optional
-        Check the polynomial that approximates ℓ on [−1, 1] instead of ℓ.
-    degree : int, default=32
-        Degree of that polynomial.
     alpha, **options
         Parameters of a surrogate given by its name.
 
@@ -199,7 +191,7 @@ def consistency_report(
     True
     >>> theory.consistency_report("hinge").differentiable.where
     0.5
-    >>> theory.consistency_report("hinge", approximation="bernstein").satisfied
+    >>> theory.consistency_report(theory.bernstein("hinge")).satisfied
     True
     """
     ratio = None if ratio is None or math.isinf(check_ratio(ratio)) else check_ratio(ratio)
@@ -208,20 +200,11 @@ def consistency_report(
     n_classes = None if n_classes is None else check_whole("n_classes", n_classes, least=2)
     ell = get_surrogate(surrogate, alpha=alpha, **options)
     name = ell.name if ell.name != "custom" else type(surrogate).__name__
-    tolerance = POLYNOMIAL_ERROR if isinstance(ell, CustomSurrogate) else EXACT_ERROR
-    named = approximation is None and not isinstance(ell, CustomSurrogate)
-    if approximation is not None:
-        check_choice("approximation", approximation, APPROXIMATIONS)
-        fit = bernstein if approximation == "bernstein" else chebyshev_interpolant
-        ell = CustomSurrogate(*fit(ell.loss, -1.0, 1.0, check_whole("degree", degree, least=1)))
-        name, tolerance = f"{approximation} polynomial of degree {degree} of {name}", POLYNOMIAL_ERROR
+    named = not isinstance(ell, CustomSurrogate)
     t, slope = _slopes(ell)
-    error = tolerance * (float(np.abs(slope).max()) or 1.0)
-    differentiable = Point("differentiable", True, detail="a polynomial")
-    if approximation is None:
-        differentiable = Point("differentiable", True) if named and ell.smooth else _differentiable(ell)
+    error = (EXACT_ERROR if named else CUSTOM_ERROR) * (float(np.abs(slope).max()) or 1.0)
     points = (
-        differentiable,
+        Point("differentiable", True) if named and ell.smooth else _differentiable(ell),
         Point("convex", True) if named and ell.convex else _convex(t, slope, error),
         _non_increasing(ell, t, slope, error),
         _slope_at_zero(ell, error),
@@ -230,6 +213,33 @@ def consistency_report(
     verdict = _verdict(ell, scores, all(points), straight, ratio, named, log_loss, n_classes)
     note = "a straight line here: with bounded scores it is minimised by scores of two levels, which do not rank"
     return ConsistencyReport(name, *points, verdict, note if straight else "")
+
+
+def bernstein(surrogate: Any, degree: int = 32, *, alpha: float | None = None, **options: float) -> CustomSurrogate:
+    r"""Approximate a surrogate on [−1, 1] by its Bernstein polynomial, as the paper does (Corollary 2).
+
+    .. math:: B(t) = \sum_{k=0}^{K} \ell\Bigl(\frac{2k}{K} - 1\Bigr) \binom{K}{k} s^k (1 - s)^{K - k},
+        \qquad s = \frac{t + 1}{2}
+
+    It keeps convexity and monotonicity, and it has no kink. Its error falls only like 1/K. The library itself uses
+    Chebyshev polynomials, which are closer to ℓ but may ripple.
+
+    Parameters
+    ----------
+    surrogate, alpha, **options
+        As in :func:`consistency_report`.
+    degree : int, default=32
+
+    Examples
+    --------
+    >>> from mauc import theory
+    >>> float(theory.bernstein("hinge", 4, alpha=1.0).loss(0.0))
+    1.0
+    """
+    ell = get_surrogate(surrogate, alpha=alpha, **options)
+    nodes = np.linspace(-1.0, 1.0, check_whole("degree", degree, least=1) + 1)
+    polynomial = BPoly(np.asarray(ell.loss(nodes), dtype=np.float64)[:, None], [-1.0, 1.0])
+    return CustomSurrogate(polynomial, polynomial.derivative())
 
 
 def _slopes(ell: Surrogate) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._lazy import needing
 from mauc._validation import invalid, scores_of
 
 if TYPE_CHECKING:
@@ -16,25 +17,12 @@ if TYPE_CHECKING:
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 
 
-def import_pyplot(caller: str) -> Any:
-    """Return matplotlib.pyplot, or raise scikit-learn's error; called before any computation."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        advice = "You can install matplotlib with `pip install matplotlib`"
-        raise ImportError(f"{caller} requires matplotlib. {advice}") from error
-    return plt
-
-
-def artist_style(artist: Any, default: dict[str, Any], given: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the keywords of an artist: the given ones, under any alias, override the default ones."""
-    from matplotlib.cbook import normalize_kwargs
-
-    return normalize_kwargs(default, artist) | normalize_kwargs(given or {}, artist)
-
-
 class Display:
-    """A picture with the constructors of scikit-learn's displays; subclasses define ``from_predictions``."""
+    """A picture with the constructors of scikit-learn's displays; subclasses define ``from_predictions``.
+
+    ``plot`` has few options. To change a colour, a width or a text, use the artists that it leaves as attributes, such
+    as ``display.chance_level_.set_visible(False)``.
+    """
 
     ax_: Any
     figure_: Any
@@ -65,21 +53,23 @@ class Display:
         -------
         The display.
         """
-        import_pyplot(f"{cls.__name__}.from_estimator")
         y_score, classes = response(estimator, X)
         return cls.from_predictions(y, y_score, labels=classes if labels is None else labels, **options)
 
-    def _new_axes(self, plt: Any, ax: Axes | None, figsize: tuple[float, float]) -> Any:
-        """Return the axes passed, or those of a new figure, laid out with room for the labels.
+    def _new_axes(self, ax: Axes | None, figsize: tuple[float, float]) -> tuple[Any, Any]:
+        """Return matplotlib.pyplot, and the axes passed or those of a new figure, laid out with room for the labels.
 
         Unlike "constrained", the layout "compressed" does not clip the labels of axes with square cells.
         """
+        with needing("plot", type(self).__name__):
+            import matplotlib.pyplot as plt
+            from matplotlib.figure import Figure
         if ax is None:
             _, ax = plt.subplots(figsize=figsize, layout="compressed")
-        elif isinstance(ax.figure, plt.Figure) and ax.figure.get_layout_engine() is None:
+        elif isinstance(ax.figure, Figure) and ax.figure.get_layout_engine() is None:
             ax.figure.set_layout_engine("compressed")
         self.ax_, self.figure_ = ax, ax.figure
-        return ax
+        return plt, ax
 
 
 def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:

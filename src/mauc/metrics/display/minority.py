@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._validation import check_real, check_scored_classes, check_whole, invalid
-from mauc.metrics.display.common import COLORS, Display, artist_style, import_pyplot, response, shorten, size_text
+from mauc.metrics.display.common import COLORS, Display, shorten, size_text
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import present_pairs
 from mauc.metrics.uncertainty import Interval, Sample, interval
@@ -38,21 +38,21 @@ class MinorityPairsDisplay(Display):
 
     Parameters
     ----------
-    auc : (n_models, k) array, or (k,) for one model
+    auc, low, high : (n_models, k) arrays
+        AUC of each pair, and the ends of its interval.
     pairs : (k, 2) array
         Names of the classes, the rarest pair first.
     pair_counts : (k, 2) array
         Sizes of the classes, or their summed sample weights.
-    name : str or sequence of str, optional
+    name : sequence of str, optional
         Name of each model.
-    low, high : arrays like ``auc``, optional
-        Ends of the interval of each AUC.
 
     Attributes
     ----------
     points_ : list of matplotlib Line2D, one per model
-    intervals_ : list of matplotlib LineCollection, one per model, or None
-    chance_level_ : matplotlib Line2D, or None
+    intervals_ : list of matplotlib LineCollection, one per model
+    chance_level_ : matplotlib Line2D
+        Marks 0.5. The axis includes it unless all intervals are above 0.75.
     legend_ : matplotlib Legend, or None
         Drawn for two models or more; a single model is named in the title.
     ax_, figure_ : matplotlib Axes and Figure
@@ -73,49 +73,36 @@ class MinorityPairsDisplay(Display):
     def __init__(
         self,
         auc: ArrayLike,
+        low: ArrayLike,
+        high: ArrayLike,
         pairs: ArrayLike,
         pair_counts: ArrayLike,
         *,
-        name: str | Sequence[str] | None = None,
-        low: ArrayLike | None = None,
-        high: ArrayLike | None = None,
+        name: Sequence[str] | None = None,
     ) -> None:
-        self.auc = np.atleast_2d(np.asarray(auc, dtype=np.float64))
+        self.auc, self.low, self.high = np.asarray(auc), np.asarray(low), np.asarray(high)
         self.pairs, self.pair_counts = np.asarray(pairs), np.asarray(pair_counts)
         self.name = name
-        self.low, self.high = (None if ends is None else np.atleast_2d(ends) for ends in (low, high))
 
-    def plot(
-        self,
-        *,
-        ax: Axes | None = None,
-        plot_chance_level: bool = True,
-        chance_level_kw: dict[str, Any] | None = None,
-        marker_kw: dict[str, Any] | None = None,
-    ) -> Self:
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw one row per pair, the rarest on top, and one marker per model, with its interval.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Default: those of a new figure, whose height grows with the number of markers.
-        plot_chance_level : bool, default=True
-            Mark 0.5. The axis includes it unless every AUC is above 0.75.
-        chance_level_kw, marker_kw : dict, optional
-            Keywords of ``axvline`` and of ``plot``, the latter for every model.
 
         Returns
         -------
         MinorityPairsDisplay
             Itself.
         """
-        plt = import_pyplot(f"{type(self).__name__}.plot")
         n_models, k = self.auc.shape
-        names = [shorten(name, 40) for name in _names(self.name) or (f"model {m + 1}" for m in range(n_models))]
+        names = [shorten(name, 40) for name in self.name or (f"model {m + 1}" for m in range(n_models))]
         pairs = [self._pair_text(row) for row in range(k)]
         width = 4.6 + 0.07 * max(map(len, pairs)) + (0.5 + 0.08 * max(map(len, names)) if n_models > 1 else 0.0)
         height = float(np.clip(1.4 + k * max(0.36, 0.12 + 0.1 * n_models), max(2.4, 0.8 + 0.22 * n_models), 14.0))
-        axes = self._new_axes(plt, ax, (width, height))
+        _, axes = self._new_axes(ax, (width, height))
 
         rows = np.arange(k)
         for row in rows[::2]:
@@ -123,25 +110,17 @@ class MinorityPairsDisplay(Display):
         # Models are spread over the height of a row, so that equal AUCs do not hide one another.
         spread = (np.arange(n_models) - (n_models - 1) / 2) * 0.8 / n_models
         self.points_: list[Any] = []
-        self.intervals_: list[Any] | None = None if self.low is None else []
+        self.intervals_: list[Any] = []
         for m in range(n_models):
-            style: dict[str, Any] = {"color": COLORS[m % len(COLORS)], "marker": MARKERS[m % len(MARKERS)]}
-            style |= {"linestyle": "none", "label": names[m]}
+            y, color = rows + spread[m], COLORS[m % len(COLORS)]
+            style: dict[str, Any] = {"marker": MARKERS[m % len(MARKERS)], "linestyle": "none", "label": names[m]}
             style |= {"markersize": 8 if n_models <= 4 else 7, "markeredgecolor": "white", "markeredgewidth": 0.5}
-            style = artist_style(plt.Line2D, style, marker_kw)
-            self.points_ += axes.plot(self.auc[m], rows + spread[m], **style)
-            if self.intervals_ is not None and self.low is not None and self.high is not None:
-                ends = self.low[m], self.high[m]
-                bars = axes.hlines(rows + spread[m], *ends, color=style["color"], linewidth=1.2, alpha=0.6)
-                self.intervals_.append(bars)
+            self.points_ += axes.plot(self.auc[m], y, color=color, **style)
+            self.intervals_.append(axes.hlines(y, self.low[m], self.high[m], color=color, linewidth=1.2, alpha=0.6))
 
-        drawn = self.auc if self.low is None else self.low
-        lowest = float(np.min(drawn, initial=1.0, where=~np.isnan(drawn)))
+        lowest = float(self.low.min())
         low = min(lowest, 0.95) if lowest > 0.75 else min(lowest, 0.5)
-        self.chance_level_ = None
-        if plot_chance_level:
-            style = {"color": "0.35", "linestyle": "--", "linewidth": 1, "zorder": 1}
-            self.chance_level_ = axes.axvline(0.5, **artist_style(plt.Line2D, style, chance_level_kw))
+        self.chance_level_ = axes.axvline(0.5, color="0.35", linestyle="--", linewidth=1, zorder=1)
         margin = 0.04 * (1.0 - low)
         axes.set(xlim=(low - margin, 1.0 + margin), ylim=(k - 0.5, -0.5))
         axes.set_yticks(rows, pairs, fontsize=9)
@@ -150,7 +129,7 @@ class MinorityPairsDisplay(Display):
         axes.set_axisbelow(True)
         title = "AUC of the rarest pair of classes" if k == 1 else f"AUC of the {k} rarest pairs of classes"
         axes.set_title(title if n_models > 1 or self.name is None else f"{title}\n{names[0]}")
-        chance = "   (dashed: chance)" if plot_chance_level and low <= 0.5 else ""
+        chance = "   (dashed: chance)" if low <= 0.5 else ""
         mean = r"$\frac{1}{2}\,(\mathrm{AUC}_{\,i\,|\,j} + \mathrm{AUC}_{\,j\,|\,i})$"
         axes.set_xlabel(f"{mean}{chance}")
         self.legend_ = None
@@ -163,55 +142,13 @@ class MinorityPairsDisplay(Display):
         return " vs ".join(f"{shorten(name)} ({size_text(n)})" for name, n in names_and_sizes)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        name: str | None = None,
-        labels: ArrayLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Draw the rarest pairs of one fitted classifier or several.
-
-        Parameters
-        ----------
-        estimator : fitted classifier, or dict of name -> fitted classifier
-            Scored by ``predict_proba``, else by ``decision_function``.
-        X : (N, d) array, sparse matrix or table
-        y : (N,) array of classes
-        name : str, optional
-            Name of a single classifier. Default: that of its type.
-        labels : (C,) array, optional
-            The class of each column of the scores. Default: ``estimator.classes_``.
-        **options
-            Other parameters of :meth:`from_predictions` and :meth:`plot`.
-
-        Returns
-        -------
-        MinorityPairsDisplay
-        """
-        import_pyplot(f"{cls.__name__}.from_estimator")
-        models = _models("estimator", estimator, name, type(estimator).__name__)
-        responses = {key: response(model, X) for key, model in models.items()}
-        if labels is None:
-            labels = next(iter(responses.values()))[1]
-            for key, (_, classes) in responses.items():
-                if not np.array_equal(classes, labels):
-                    advice = "fit all of them on the same classes, or compare their scores by from_predictions"
-                    raise invalid("estimator", "must hold models of the same classes", f"others in {key!r}", advice)
-        return cls.from_predictions(y, {key: each for key, (each, _) in responses.items()}, labels=labels, **options)
-
-    @classmethod
     def from_predictions(
         cls,
         y_true: ArrayLike,
         y_score: ArrayLike | Mapping[str, ArrayLike],
         *,
         k: int = 5,
-        level: float | None = 0.95,
-        name: str | None = None,
+        level: float = 0.95,
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
@@ -224,13 +161,11 @@ class MinorityPairsDisplay(Display):
         y_true, labels, sample_weight
             As in :func:`mauc.pairwise_auc`. With weights, the size of a class is its summed weight.
         y_score : (N, C) array, or dict of name -> (N, C) array
+            Scores of one model, or of several by name. All score the same classes.
         k : int, default=5
             Largest number of pairs to show.
         level : float, default=0.95
             Confidence level of the intervals, those of :func:`mauc.mauc_interval` for the samples of the two classes.
-            None: no intervals.
-        name : str, optional
-            Name of a single model.
         ax, **plot_kw
             Parameters of :meth:`plot`.
 
@@ -238,12 +173,12 @@ class MinorityPairsDisplay(Display):
         -------
         MinorityPairsDisplay
         """
-        import_pyplot(f"{cls.__name__}.from_predictions")
         check_whole("k", k, least=1, advice="pass how many pairs to show")
-        level = None if level is None else check_real("level", level, low=0, high=1)
-        at = 0.95 if level is None else level
+        level = check_real("level", level, low=0, high=1)
         found = []
-        models = _models("y_score", y_score, name, "")
+        models = y_score if isinstance(y_score, Mapping) else {"": y_score}
+        if not models:
+            raise invalid("y_score", "must hold at least one model", "an empty dict", "pass name -> scores")
         for key, scores in models.items():
             try:
                 scored = check_scored_classes(y_true, scores, labels, sample_weight)
@@ -251,28 +186,11 @@ class MinorityPairsDisplay(Display):
             except ValueError as error:
                 raise ValueError(f"model {key!r}: {error}" if len(models) > 1 else str(error)) from None
             pairs = _rarest_pairs(partition.sizes, k)
-            found.append([_pair_interval(partition, scored.scores, int(i), int(j), at) for i, j in pairs])
+            found.append([_pair_interval(partition, scored.scores, int(i), int(j), level) for i, j in pairs])
         auc, low, high = np.array([[(each.score, each.low, each.high) for each in some] for some in found]).T
-        ends = {} if level is None else {"low": low.T, "high": high.T}
-        names = None if list(models) == [""] else list(models)
-        display = cls(auc.T, scored.labels[pairs], partition.sizes[pairs], name=names, **ends)
+        names = [str(key) for key in models] if isinstance(y_score, Mapping) else None
+        display = cls(auc.T, low.T, high.T, scored.labels[pairs], partition.sizes[pairs], name=names)
         return display.plot(ax=ax, **plot_kw)
-
-
-def _models(parameter: str, given: Any, name: str | None, default: str) -> dict[str, Any]:
-    """Return the models by name."""
-    if not isinstance(given, Mapping):
-        return {default if name is None else name: given}
-    if not given:
-        raise invalid(parameter, "must hold at least one model", "an empty dict", "pass name -> model")
-    if name is not None:
-        advice = f"leave it out: the keys of {parameter} name the models"
-        raise invalid("name", "must be None for a dict of models", repr(name), advice)
-    return {str(key): value for key, value in given.items()}
-
-
-def _names(name: str | Sequence[str] | None) -> list[str]:
-    return [] if name is None else [name] if isinstance(name, str) else list(name)
 
 
 def _rarest_pairs(sizes: NDArray[Any], k: int) -> NDArray[np.intp]:

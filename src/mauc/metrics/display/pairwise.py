@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._kernels.auc import auc_matrix
 from mauc._typing import Floats
 from mauc._validation import check_scored_classes
-from mauc.metrics.display.common import Display, artist_style, import_pyplot, shorten, size_text
+from mauc.metrics.display.common import Display, shorten, size_text
 from mauc.metrics.scores import present_pairs
 
 if TYPE_CHECKING:
@@ -85,58 +85,41 @@ class PairwiseAUCDisplay(Display):
         *,
         include_values: bool | None = None,
         cmap: str | Colormap | None = None,
-        xticks_rotation: str | float | None = None,
-        values_format: str | None = None,
         ax: Axes | None = None,
         colorbar: bool = True,
-        im_kw: dict[str, Any] | None = None,
-        text_kw: dict[str, Any] | None = None,
     ) -> Self:
         """Draw the matrix.
 
         Parameters
         ----------
         include_values : bool, optional
-            Write the AUC into each cell. Default: only up to 15 classes, and not in cells with an AUC of 1.000 or with
-            a class of one row.
+            Write the AUC into each cell: three decimals from 0.95 on and two below, without the leading 0. Default:
+            only up to 15 classes, and not in cells with an AUC of 1.000 or with a class of one row.
         cmap : str or matplotlib Colormap, optional
             Default: the colours of the report, in which pale is good and dark is bad. The scale ends at 1 and begins at
             the lowest AUC, rounded down to a multiple of 0.05 and at most 0.95. To compare pictures, give all the
-            same beginning, such as ``im_kw={"vmin": 0.8}``.
-        xticks_rotation : {"vertical", "horizontal"} or float, optional
-            Default: horizontal if the names have room, 45 degrees if not, vertical if only some classes are named.
-        values_format : str, optional
-            Format of the numbers, such as ".2f". Default: three decimals from 0.95 on and two below, without the
-            leading 0.
+            same scale: ``display.im_.set_clim(0.8, 1)``.
         ax : matplotlib Axes, optional
             Default: those of a new figure. A figure without a layout engine gets matplotlib's "compressed" layout, so
             that labels and colour bars of neighbouring axes do not overlap.
         colorbar : bool, default=True
             Draw the colour bar beside the matrix.
-        im_kw : dict, optional
-            Keywords of ``imshow``.
-        text_kw : dict, optional
-            Keywords of ``text``, for the numbers in the cells.
 
         Returns
         -------
         PairwiseAUCDisplay
             Itself.
         """
-        plt = import_pyplot(f"{type(self).__name__}.plot")
         n = len(self.matrix)
         side = float(np.clip(2.4 + 0.5 * n, 4.4, 7.4))
-        axes = self._new_axes(plt, ax, (side + 1.2, side))
+        plt, axes = self._new_axes(ax, (side + 1.2, side))
 
         sizes = np.zeros(n) if self.counts is None else self.counts.astype(np.float64)
         self.order_ = np.argsort(-sizes, kind="stable")
         shown = self.matrix[np.ix_(self.order_, self.order_)]
         np.fill_diagonal(shown, np.nan)
-        im_kw = {"cmap": _report_colours() if cmap is None else cmap, **(im_kw or {})}
-        if "norm" not in im_kw:
-            lowest = float(np.min(shown, initial=0.95, where=~np.isnan(shown)))
-            im_kw = {"vmin": np.floor(20.0 * lowest) / 20.0, "vmax": 1.0, **im_kw}
-        self.im_ = axes.imshow(shown, **im_kw)
+        lowest = np.floor(20.0 * np.min(shown, initial=0.95, where=~np.isnan(shown))) / 20.0
+        self.im_ = axes.imshow(shown, cmap=_report_colours() if cmap is None else cmap, vmin=lowest, vmax=1.0)
         # NaN cells are transparent and show this patch behind the image.
         backing = {"facecolor": "0.93", "edgecolor": "0.75", "hatch": "////", "linewidth": 0.0}
         axes.add_patch(plt.Rectangle((-0.5, -0.5), n, n, zorder=self.im_.get_zorder() - 1, **backing))
@@ -162,12 +145,11 @@ class PairwiseAUCDisplay(Display):
             names_and_sizes = [f"{name} ({size})" for name, size in zip(names, shown_sizes, strict=True)]
         longest, across = (0.6 * fontsize * max(map(len, some)) for some in (names, names_and_sizes))
         width -= across + (70 if colorbar else 30) * font_scale
-        if xticks_rotation is None:
-            crowded = 1.2 * longest > width / n
-            xticks_rotation = 90 if len(ticks) < n else 45 if crowded else 0
-        slanted = {"ha": "right", "rotation_mode": "anchor"} if xticks_rotation == 45 else {}
-        height -= (0 if xticks_rotation == 0 else 0.7 * longest) + 50 * font_scale
-        axes.set_xticks(ticks, names, rotation=xticks_rotation, fontsize=fontsize, **slanted)
+        # Horizontal if the names have room, slanted if not, vertical if only some classes are named.
+        rotation = 90 if len(ticks) < n else 45 if 1.2 * longest > width / n else 0
+        slanted = {"ha": "right", "rotation_mode": "anchor"} if rotation == 45 else {}
+        height -= (0 if rotation == 0 else 0.7 * longest) + 50 * font_scale
+        axes.set_xticks(ticks, names, rotation=rotation, fontsize=fontsize, **slanted)
         axes.set_yticks(ticks, names_and_sizes, fontsize=fontsize)
         axes.set_xlabel("class j, ranked against", fontsize=10 * font_scale)
         axes.set_ylabel("class i, ranked by its score", fontsize=10 * font_scale)
@@ -182,9 +164,8 @@ class PairwiseAUCDisplay(Display):
             common = {"ha": "center", "va": "center", "fontsize": float(np.clip(0.33 * min(width, height) / n, 3, 11))}
             self.text_ = np.full((n, n), None, dtype=object)
             for i, j in np.argwhere(written):
-                value = _brief(shown[i, j]) if values_format is None else format(shown[i, j], values_format)
                 color = _readable_on(self.im_.cmap(self.im_.norm(shown[i, j])))
-                self.text_[i, j] = axes.text(j, i, value, **artist_style(plt.Text, common | {"color": color}, text_kw))
+                self.text_[i, j] = axes.text(j, i, _brief(shown[i, j]), color=color, **common)
         if colorbar:
             bar = self.figure_.colorbar(self.im_, ax=axes)
             bar.set_label(r"$\mathrm{AUC}_{\,i\,|\,j}$" + note, fontsize=10 * font_scale)
@@ -230,7 +211,6 @@ class PairwiseAUCDisplay(Display):
         -------
         PairwiseAUCDisplay
         """
-        import_pyplot(f"{cls.__name__}.from_predictions")
         scored = check_scored_classes(y_true, y_score, labels, sample_weight)
         partition, _ = present_pairs(scored)
         matrix = auc_matrix(partition.problem(scored.scores, normalised=False))

@@ -12,7 +12,7 @@ from scipy import special
 from mauc._typing import Floats, PairName
 from mauc._validation import check_choice, check_real, invalid
 from mauc.metrics.curves import ROCCurve, average_of, band, curves_of, lowest_auc, simultaneous_quantile, thinned
-from mauc.metrics.display.common import COLORS, Display, artist_style, import_pyplot, response, shorten
+from mauc.metrics.display.common import COLORS, Display, response, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ class MulticlassROCDisplay(Display):
     bands_ : list of matplotlib PolyCollection
     points_ : list of matplotlib Line2D
     average_ : matplotlib Line2D or None
-    chance_level_ : matplotlib Line2D or None
+    chance_level_ : matplotlib Line2D
     ax_, figure_ : matplotlib Axes and Figure
 
     Examples
@@ -88,14 +88,8 @@ class MulticlassROCDisplay(Display):
         *,
         ax: Axes | None = None,
         bands: Literal["auto", "pointwise", "simultaneous"] | None = "auto",
-        plot_average: bool = True,
-        plot_points: bool = True,
-        plot_chance_level: bool = True,
-        curve_kw: dict[str, Any] | None = None,
-        band_kw: dict[str, Any] | None = None,
-        chance_level_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the curves.
+        """Draw the curves, their average, the operating points of a decision, and the diagonal.
 
         Parameters
         ----------
@@ -105,43 +99,33 @@ class MulticlassROCDisplay(Display):
             A pointwise band covers the sensitivity at one false positive rate with the probability ``level``, a
             simultaneous band covers the whole curve. "auto": pointwise for up to four curves, else none. Curves of
             cross-validation have no bands.
-        plot_average, plot_points, plot_chance_level : bool, default=True
-            Draw the average curve, the operating points of a decision, and the diagonal.
-        curve_kw, band_kw, chance_level_kw : dict, optional
-            Keywords of ``plot`` for every curve, of ``fill_between`` for every band, of ``plot`` for the diagonal.
 
         Returns
         -------
         MulticlassROCDisplay
             Itself.
         """
-        plt = import_pyplot(f"{type(self).__name__}.plot")
         if bands is not None:
             check_choice("bands", bands, ("auto", "pointwise", "simultaneous"))
         if bands == "auto":
             bands = "pointwise" if len(self.curves) <= 4 else None
-        axes = self._new_axes(plt, ax, (8.2, 5.4))
+        plt, axes = self._new_axes(ax, (8.2, 5.4))
         ink = plt.rcParams["text.color"]
         self.lines_, self.bands_, self.points_ = [], [], []
         for k, curve in enumerate(self.curves):
-            style = {"color": COLORS[k % 6], "linestyle": ("-", "--", ":")[k // 6 % 3], "linewidth": 1.8}
-            style = artist_style(plt.Line2D, style | {"label": _label(curve)}, curve_kw)
-            self.lines_ += axes.plot(*_drawn(curve), **style)
+            color, line = COLORS[k % 6], ("-", "--", ":")[k // 6 % 3]
+            self.lines_ += axes.plot(*_drawn(curve), color=color, linestyle=line, linewidth=1.8, label=_label(curve))
             if bands is not None and np.isfinite(curve.positives):
                 low, high = self.band(curve, simultaneous=bands == "simultaneous")
-                shade = {"color": style["color"], "alpha": 0.16, "linewidth": 0, "zorder": 1} | (band_kw or {})
-                self.bands_.append(axes.fill_between(GRID, low, high, **shade))
-            if plot_points and curve.point is not None:
+                self.bands_.append(axes.fill_between(GRID, low, high, color=color, alpha=0.16, linewidth=0, zorder=1))
+            if curve.point is not None:
                 dot = {"marker": "o", "markersize": 8, "markeredgecolor": ink, "linestyle": "none", "zorder": 4}
-                self.points_ += axes.plot(*curve.point, color=style["color"], **dot)
+                self.points_ += axes.plot(*curve.point, color=color, **dot)
         self.average_ = None
-        if plot_average and self.average is not None:
+        if self.average is not None:
             style = {"color": ink, "linewidth": 2.4, "label": _label(self.average), "zorder": 3}
             (self.average_,) = axes.plot(*_drawn(self.average), **style)
-        self.chance_level_ = None
-        if plot_chance_level:
-            style = artist_style(plt.Line2D, {"color": "0.55", "linestyle": ":", "linewidth": 1.2}, chance_level_kw)
-            (self.chance_level_,) = axes.plot([0, 1], [0, 1], **style)
+        (self.chance_level_,) = axes.plot([0, 1], [0, 1], color="0.55", linestyle=":", linewidth=1.2)
         self._decorate(axes, bands)
         return self
 
@@ -221,20 +205,10 @@ class MulticlassROCDisplay(Display):
         -------
         MulticlassROCDisplay
         """
-        import_pyplot(f"{cls.__name__}.from_predictions")
         level = check_real("level", level, low=0, high=1)
-        curves, average, left_out = curves_of(
-            y_true,
-            y_score,
-            classes=classes,
-            between=between,
-            pairs=pairs,
-            y_pred=y_pred,
-            labels=labels,
-            sample_weight=sample_weight,
-            groups=groups,
-            level=level,
-        )
+        which: dict[str, Any] = {"classes": classes, "between": between, "pairs": pairs, "y_pred": y_pred}
+        of_rows: dict[str, Any] = {"labels": labels, "sample_weight": sample_weight, "groups": groups}
+        curves, average, left_out = curves_of(y_true, y_score, level=level, **which, **of_rows)
         return cls(curves, average=average, level=level, left_out=left_out).plot(ax=ax, **plot_kw)
 
     @classmethod
@@ -255,7 +229,6 @@ class MulticlassROCDisplay(Display):
         -------
         MulticlassROCDisplay
         """
-        import_pyplot(f"{cls.__name__}.from_estimator")
         if "y_pred" not in options and hasattr(estimator, "predict") and not isinstance(estimator, type):
             options["y_pred"] = estimator.predict(X)
         return super().from_estimator(estimator, X, y, **options)
@@ -294,7 +267,6 @@ class MulticlassROCDisplay(Display):
         MulticlassROCDisplay
             ``auc`` of each curve has the mean of the folds as ``score``, and their range as ``low`` and ``high``.
         """
-        import_pyplot(f"{cls.__name__}.from_cv_results")
         missing = [name for name in ("estimator", "indices") if name not in cv_results]
         if missing:
             advice = "pass return_estimator=True and return_indices=True to cross_validate"
