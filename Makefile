@@ -28,7 +28,7 @@ help:
 	@echo 'make docs    guide, gallery, theory and API as HTML'
 	@echo 'make package wheel and sdist into dist/, installed and tested in an empty environment'
 	@echo 'make clean   remove caches and stamps; .venv stays'
-	@echo 'also: coverage, kills, screenshots, test-lowest, test-newest (PYTHON=python3.13), release-notes (TAG=v0.1.0)'
+	@echo 'also: coverage, screenshots, test-lowest, test-newest (PYTHON=python3.13), release-notes (TAG=v0.1.0)'
 
 comma := ,
 

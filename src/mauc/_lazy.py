@@ -28,18 +28,17 @@ def lazily(package: str, home: Mapping[str, str], *, extra: str | None = None) -
 
 
 @contextmanager
-def needing(extra: str | None, what: str, *, package: str | None = None) -> Iterator[None]:
-    """Turn a failed import inside into an error that says what to install for ``what``: an extra or a package."""
+def needing(extra: str | None, what: str) -> Iterator[None]:
+    """Turn a failed import inside into an error that says which extra to install for ``what``."""
     if extra == "cli":
         spare_home()
     try:
         yield
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
-        install = f"'mauc[{extra}]'" if package is None else package
-        if (extra is None and package is None) or library in ("", "mauc"):
+        if extra is None or library in ("", "mauc"):
             raise
-        raise ImportError(f"{what} needs {library}, which is not installed: pip install {install}") from None
+        raise ImportError(f"{what} needs {library}, which is not installed: pip install 'mauc[{extra}]'") from None
 
 
 def spare_home() -> None:

@@ -71,8 +71,8 @@ class SurrogateRisk:
     A surrogate that is smooth but no polynomial (logistic, distance_weighted, q_hinge with fractional q, custom ones)
     is approximated by Chebyshev polynomials. The errors of ℓ and ℓ′ are at most 1e-6 of their values at 0.
 
-    Otherwise the error is relative to the value for the closed forms, ``"ranked"`` and ``"blocked"``; the moments of
-    other polynomials are exact to about 1e-14 of ℓ(0), the risk of constant scores.
+    All others have rounding errors alone. These are relative to the value for the closed forms, ``"ranked"`` and
+    ``"blocked"``; with the moments of other polynomials they are about 1e-14 of ℓ(0), the risk of constant scores.
 
     A class without samples is left out, and the weights of the other pairs are normalised again. With fewer than two
     classes the risk and its gradient are 0.

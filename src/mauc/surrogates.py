@@ -307,9 +307,10 @@ class DistanceWeighted(Surrogate):
 class CustomSurrogate(Surrogate):
     """Any ℓ with its derivative.
 
-    ``breakpoints`` are the places where ℓ is not smooth; between them it is approximated by polynomials to the given
-    tolerance. ``convex``, ``smooth`` and ``decreasing`` are not checked; their defaults assume nothing. Results are
-    cached by the functions and some of their values, so that a function whose parameters change is another surrogate.
+    ``breakpoints`` are the places where ℓ is not smooth; between them it is approximated by polynomials, see
+    :class:`mauc.SurrogateRisk`. ``convex``, ``smooth`` and ``decreasing`` are not checked; their defaults assume
+    nothing. Results are cached by the functions and some of their values, so that a function whose parameters change is
+    another surrogate.
     """
 
     name: ClassVar[str] = "custom"

@@ -74,8 +74,9 @@ def test_nothing_outlives_a_command_that_is_ended(command, tmp_path, number):
     pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.random((100_000, 6)), columns=list("abcdef"))
-    frame.assign(y=rng.choice(list("abcdef"), len(frame))).to_csv(tmp_path / "s.csv", index=False)
-    judged = command("evaluate", "s*.csv", "--target", "y", "--no-report")
+    (tmp_path / "parts").mkdir()
+    frame.assign(y=rng.choice(list("abcdef"), len(frame))).to_parquet(tmp_path / "parts" / "one.parquet")
+    judged = command("evaluate", "parts", "--target", "y", "--no-report")
     assert "is read in parts" in judged.stderr.readline()
     judged.send_signal(number)
     assert judged.wait() == 128 + number

@@ -467,9 +467,10 @@ def test_models_are_averaged_over_the_folds_or_fitted_on_all_data():
     assert few.named_estimators_["lr"].coef_.shape == (3, 4), "two thirds of the data are too few"
 
 
-def test_models_of_ones_own_stay_in_this_process_and_none_begins_after_the_limit():
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_of_models_of_ones_own_none_begins_after_the_limit(n_jobs):
     X, y = blobs((40, 20, 10))
-    model = MAUCStackingClassifier(pair(), time_limit=1e-9).fit(X, y)
+    model = MAUCStackingClassifier(pair(), time_limit=1e-9, n_jobs=n_jobs).fit(X, y)
     assert list(model.named_estimators_) == ["lr"], "the first is fitted in any case"
     assert model.cut_ == {"nb": "was not ready in time"}
     assert np.isfinite(model.predict_proba(X)).all()

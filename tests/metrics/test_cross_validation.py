@@ -22,6 +22,14 @@ def test_formula():
     assert (swapped.difference, swapped.pvalue) == pytest.approx((-corrected.difference, corrected.pvalue))
 
 
+def test_only_the_interval_of_scores_in_0_to_1_is_limited():
+    a, b = np.array([-3.0, -5.0, -4.0]), np.array([-1.0, -1.5, -1.2])
+    found = compare_cv_scores(a, b, test_size=0.3)
+    assert found.low < found.difference < found.high
+    assert found.difference - found.low == pytest.approx(found.high - found.difference)
+    assert compare_cv_scores([0.9, 0.1], [0.1, 0.2], test_size=0.3).high == 1.0
+
+
 def test_results_of_cross_validate():
     splits = [np.arange(k, 50, 5) for k in range(5)]
     indices = {"test": splits, "train": [np.setdiff1d(np.arange(50), test) for test in splits]}

@@ -99,9 +99,11 @@ def test_two_classes_by_one_column():
         ({"target_names": ["a"]}, "target_names must have the shape (4,), got 1 names: pass one name per class"),
         (
             {"target_names": ["a", "b", "b", "c"]},
-            "names of classes must differ from each other and from MAUC and one-vs-rest, got b: pass target_names=[…]",
+            "names of classes must differ from each other and from MAUC, one-vs-rest and subgroups, got b: pass "
+            "target_names=[…]",
         ),
         ({"target_names": ["a", "b", "MAUC", "c"]}, "got MAUC: pass target_names"),
+        ({"target_names": ["a", "b", "subgroups", "c"]}, "got subgroups: pass target_names"),
         ({"digits": -1}, "digits must be a whole number of at least 0, got -1"),
         ({"level": 1.0}, "level must be a finite number strictly between 0 and 1, got 1.0"),
     ],

@@ -286,7 +286,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             used = [name for name, used in zip(names, learnt.combination.used, strict=True) if used]
             needed = refitted.intersection(used) - set(fits.full)
             again = [member for member in plan.members if member.name in needed]
-            fit_all_rows(again, fits, data, runner, now + left, watch)
+            fit_all_rows(again, fits, runner, now + left, watch)
         self.cut_ |= fits.cut
         self.named_estimators_ = {name: fits.model(name, len(classes)) for name in names}
         self.seconds_ = {name: fits.seconds[name] for name in names}

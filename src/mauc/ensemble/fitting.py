@@ -100,7 +100,7 @@ class Fits:
     """The reason why a member is missing, or is not fitted on all rows."""
 
     def model(self, name: str, n_classes: int) -> Any:
-        """Return the model of all rows, or else the average over the folds."""
+        """Return the model of all rows, or else the average of the models that were kept of the folds."""
         if name in self.full:
             return self.full[name].model
         return FoldAverage([fit.model for fit in self.folds[name] if fit.model is not None], n_classes)
@@ -152,7 +152,10 @@ class InProcess(AbstractContextManager["InProcess"]):
     def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]:
         """Yield the answers in the order of the tasks."""
         if effective_n_jobs(self.n_jobs) > 1:
-            yield from Parallel(n_jobs=self.n_jobs)(delayed(_run)(k, task, self.shared) for k, task in enumerate(tasks))
+            # joblib takes a task from the iterator when a worker is free, so none starts after the deadline.
+            in_time = (each for each in enumerate(tasks) if time.monotonic() <= deadline)
+            parallel = Parallel(n_jobs=self.n_jobs, pre_dispatch="n_jobs")
+            yield from parallel(delayed(_run)(index, task, self.shared) for index, task in in_time)
             return
         for index, task in enumerate(tasks):
             if time.monotonic() > deadline:
@@ -233,9 +236,7 @@ def fit_folds(
     return done
 
 
-def fit_all_rows(
-    members: Sequence[Member], done: Fits, data: TrainingData, runner: Runner, deadline: float, watch: Watch
-) -> None:
+def fit_all_rows(members: Sequence[Member], done: Fits, runner: Runner, deadline: float, watch: Watch) -> None:
     """Fit members on all rows; a member that is not ready keeps the model of its first fold and is noted in ``cut``."""
     if members:
         watch.begins(members[0].name, _step(None, 0))

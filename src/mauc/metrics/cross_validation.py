@@ -38,7 +38,8 @@ def compare_cv_scores(
     Parameters
     ----------
     score_a, score_b : (K,) arrays, or dicts from ``sklearn.model_selection.cross_validate``
-        Score of each model on each split: the same splits in the same order. From a dict, ``"test_score"`` is used.
+        Score of each model on each split, of any metric: the same splits in the same order. From a dict,
+        ``"test_score"`` is used.
     test_size : float, optional
         Share of the rows that each split tests, such as 0.2 for five folds. Required unless a dict was made with
         ``return_indices=True``.
@@ -48,8 +49,8 @@ def compare_cv_scores(
     Returns
     -------
     Comparison
-        With ``difference`` (mean of a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. Equal scores on every split
-        give 0 ± 0 and the p-value 1.
+        With ``difference`` (mean of a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. The interval of scores in
+        [0, 1] stays within [−1, 1]. Equal scores on every split give 0 ± 0 and the p-value 1.
 
     Notes
     -----
@@ -96,7 +97,9 @@ def compare_cv_scores(
     reach = float(special.stdtrit(freedom, 0.5 + 0.5 * level)) * stderr
     pvalue = 2.0 * float(special.stdtr(freedom, -abs(mean) / stderr)) if stderr > 0 else 0.0
     smallest = float(np.finfo(np.float64).tiny)
-    return Comparison(mean, max(-1.0, mean - reach), min(1.0, mean + reach), stderr, max(pvalue, smallest))
+    # AUCs and accuracies differ by at most 1; a log-loss has no limit.
+    most = 1.0 if min(a.min(), b.min()) >= 0.0 and max(a.max(), b.max()) <= 1.0 else math.inf
+    return Comparison(mean, max(-most, mean - reach), min(most, mean + reach), stderr, max(pvalue, smallest))
 
 
 def _split_scores(parameter: str, given: ArrayLike | Mapping[str, Any]) -> Floats:

@@ -52,8 +52,8 @@ def multiclass_auc_report(
 
     .. math:: \frac{1}{C - 1} \sum_{j \ne i} \mathrm{AUC}_{i|j} .
 
-    Their mean over the classes is the multiclass AUC. The last column names the class that is hardest to rank below
-    class i.
+    The mean of these numbers over the classes is the multiclass AUC. The last column names the class that is hardest to
+    rank below class i.
 
     Parameters
     ----------
@@ -81,8 +81,9 @@ def multiclass_auc_report(
         The dict has an entry for each class, for ``"MAUC"`` and for ``"one-vs-rest"``. Each is a dict with ``"auc"``,
         ``"low"``, ``"high"``, ``"support"`` and, for a class, ``"hardest"`` and ``"hardest_auc"``. Without samples, the
         numbers are NaN and ``"hardest"`` is None.
-        With ``subgroups``, ``"subgroups"`` is a dict of dicts by level, with ``"difference"``, ``"difference_low"``,
-        ``"difference_high"``, ``"pvalue"``, ``"holm"`` and ``"absent"``, the classes without rows in the level.
+        With ``subgroups``, ``"subgroups"`` is a dict of dicts by level, with ``"auc"``, ``"low"``, ``"high"`` and
+        ``"support"`` of the level, ``"difference"``, ``"difference_low"``, ``"difference_high"``, ``"pvalue"`` and
+        ``"holm"`` of its comparison with all other rows, and ``"absent"``, the classes without rows in the level.
         The text ends with a note if a small class may hide errors from the interval, see :func:`mauc_interval`.
 
     Notes
@@ -161,7 +162,7 @@ def _names(scored: ScoredClasses, target_names: ArrayLike | None) -> list[str]:
         raise invalid("target_names", requirement, f"{len(names)} names", advice)
     twice = next((name for name in names if names.count(name) > 1 or name in (*SUMMARY, SUBGROUPS)), None)
     if twice is not None:
-        requirement = f"must differ from each other and from {' and '.join(SUMMARY)}"
+        requirement = f"must differ from each other and from {', '.join(SUMMARY)} and {SUBGROUPS}"
         raise invalid("names of classes", requirement, twice, "pass target_names=[…], all different")
     return names
 

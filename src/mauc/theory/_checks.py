@@ -12,14 +12,14 @@ from mauc._validation import check_not_negative, check_numbers, check_real, inva
 ROUNDING = 1e-5
 
 
-def check_priors(priors: ArrayLike, parameter: str = "priors") -> Floats:
+def check_priors(priors: ArrayLike) -> Floats:
     """Return ``(C,)`` positive numbers that sum to 1, for two classes or more."""
-    p = _numbers(priors, parameter, "share", "np.bincount(y) / len(y)")
+    p = _numbers(priors, "priors", "share", "np.bincount(y) / len(y)")
     if not (p > 0).all():
         k = int(np.flatnonzero(~(p > 0))[0])
-        raise invalid(parameter, "must be positive", f"{p[k]:g} for class {k}", "drop the classes without samples")
+        raise invalid("priors", "must be positive", f"{p[k]:g} for class {k}", "drop the classes without samples")
     if not abs(p.sum() - 1.0) <= ROUNDING:
-        raise invalid(parameter, "must sum to 1", f"the sum {p.sum():g}", "divide by the sum")
+        raise invalid("priors", "must sum to 1", f"the sum {p.sum():g}", "divide by the sum")
     return p / p.sum()
 
 

@@ -145,9 +145,10 @@ def rows_of(target, weight, rows, n, ignore_index, C: tl.constexpr):
 
 @triton.jit
 def _scores(logits, ratios, rows, y, counts, stride, columns, C: tl.constexpr, ACTIVATION: tl.constexpr):
-    """Return scores of some rows, those in the samples' own columns, and what the gradient of log-odds needs.
+    """Return scores of some rows, those in the samples' own columns, two of the log-loss, and those of log-odds.
 
-    With ratios r also e with ``softmax(z + log r) = e r``, and ``−log`` of its entry in the own column.
+    The two of the log-loss have a meaning with ratios r alone: e with ``softmax(z + log r) = e r``, and ``−log`` of its
+    entry in the own column. The last is what the gradient of log-odds needs, see :func:`_log_odds`.
     """
     start = logits + rows.to(tl.int64) * stride
     inside = (columns < C)[None, :]
@@ -231,7 +232,9 @@ def _from_key(key):
 def _sums(memory, C: tl.constexpr):
     """Return where the sums are: after the coefficients of the gradient, ``(6, C)``, and the share of a sample.
 
-    Four places for the share keep the sums aligned, so that atomic additions are vectors.
+    The rows of coefficients are, in the names of :func:`_finish`: of_negative, shift, of_own, total (with ``SHIFTED``
+    the lowest positive instead), of_row, inverse. Four places for the share keep the sums aligned, so that atomic
+    additions are vectors.
     """
     return memory + 6 * C + 4
 
@@ -403,7 +406,7 @@ def _finish(
         part, slope = part.to(tl.float32), alpha * slope.to(tl.float32)
         of_negative = tl.where(s1 == 0.0, 0.0, slope / s1)
         of_own = tl.where(p1 == 0.0, 0.0, -slope / p1)
-        total = least
+        total = least  # the gradient of a shifted loss needs this in its place
     elif KIND == "exponential":
         part = column * p1 * s1
         of_negative, shift, of_own = alpha * column * p1, p1, -alpha * column * s1
