@@ -10,7 +10,7 @@ from pair_loss import PairLoss
 from sklearn.exceptions import ConvergenceWarning
 
 from mauc import MAUCClassifier, MAUCClassifierCV, SurrogateRisk
-from mauc.surrogates import DistanceWeighted, Exponential, Hinge, Surrogate, get_surrogate
+from mauc.surrogates import DistanceWeighted, Exponential, Hinge, Piece, Surrogate, get_surrogate
 
 OBJECT = Exponential(3.0)
 
@@ -141,6 +141,31 @@ def test_an_object_whose_parameters_change_is_another_surrogate():
     for surrogate.rate in (1.0, 8.0):
         exact = SurrogateRisk(surrogate, scheme="pairwise").value(y, scores)
         assert SurrogateRisk(surrogate).value(y, scores) == pytest.approx(exact, rel=1e-6)
+
+
+def test_a_surrogate_that_is_0_for_all_differences_has_risk_0():
+    @dataclass(frozen=True)
+    class Late(Surrogate):
+        """Falls only below −2."""
+
+        name = "late"
+
+        def loss(self, t):
+            return np.expm1(np.maximum(-2.0 - t, 0.0))
+
+        def derivative(self, t):
+            return np.where(t < -2.0, -np.exp(np.maximum(-2.0 - t, 0.0)), 0.0)
+
+        @property
+        def pieces(self):
+            return Piece(-np.inf, -2.0, None), Piece(-2.0, np.inf, (0.0,))
+
+    X, y = blobs()
+    value, gradient = SurrogateRisk(Late()).value_and_gradient(y, X / np.abs(X).max())
+    assert (value, gradient.any()) == (0.0, False)
+    expected = SurrogateRisk(Late(), scheme="pairwise").value(y, X)
+    assert SurrogateRisk(Late()).value(y, X) == pytest.approx(expected, rel=1e-5)
+    assert expected > 0.0
 
 
 def test_an_object_with_unhashable_functions_is_refused():

@@ -69,7 +69,9 @@ class SurrogateRisk:
     Notes
     -----
     A surrogate that is smooth but no polynomial (logistic, distance_weighted, q_hinge with fractional q, custom ones)
-    is approximated by Chebyshev polynomials. The errors of ℓ and ℓ′ are at most 1e-6 of their values at 0.
+    is approximated by Chebyshev polynomials. The errors of ℓ and ℓ′ are at most 1e-6 of their values at 0, or of their
+    largest values for the differences that occur if those at 0 are 0: for such a surrogate with a steep tail use
+    ``scheme="blocked"``.
 
     All others have rounding errors alone. These are relative to the value for the closed forms, ``"ranked"`` and
     ``"blocked"``; with the moments of other polynomials they are about 1e-14 of ℓ(0), the risk of constant scores.

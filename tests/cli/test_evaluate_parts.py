@@ -157,10 +157,20 @@ def test_what_is_wrong_names_the_part(fails, run, tmp_path):
     assert "bad/4.parquet has no column 'fir', but bad/0.parquet has" in words
     assert "bad/0.parquet has no column 'yew', but bad/4.parquet has" in refused(lambda t: t.assign(yew=1.0))
     words = refused(lambda t: t.assign(elm=t["elm"].astype("float32")))
-    assert "column 'elm' of bad/4.parquet holds float, and double in bad/0.parquet" in words
+    assert "column 'elm' of bad/4.parquet holds float, and double in parts before it" in words
     words = refused(lambda t: t.assign(truth=t["truth"].where(t["truth"] != "elm")))
     assert "column 'truth' of bad/4.parquet has no class in row" in words
     assert "did you mean 'truth'?" in refused(lambda t: t, "--target", "truht", code=2)
+
+
+def test_types_are_compared_past_an_empty_part(fails, tmp_path):
+    table = make_scores()
+    (tmp_path / "parts").mkdir()
+    for k, truth in enumerate((None, 1, "elm")):
+        rows = table.head(30 if k else 0)
+        rows.assign(truth=truth).astype({"truth": object}).to_parquet(tmp_path / "parts" / f"{k}.parquet", index=False)
+    words = fails("evaluate", "parts", "--target", "truth")
+    assert "column 'truth' of parts/2.parquet holds string, and int64 in parts before it" in words
 
 
 def test_files_that_are_no_parts_of_one_table(fails, tmp_path, little_memory):
@@ -171,6 +181,9 @@ def test_files_that_are_no_parts_of_one_table(fails, tmp_path, little_memory):
     assert "names parts/0.parquet twice" in fails(*evaluate, "parts", "parts/0.parquet", code=2)
     (tmp_path / "empty").mkdir()
     assert "the folder empty holds no file that ends in" in fails(*evaluate, "empty")
+    (tmp_path / "empty" / "t.arff").touch()
+    assert fails(*evaluate, "empty").endswith("must be: save it as Parquet"), "no line of Python for CSV"
+    assert "File not found: a.parquet" in fails("evaluate", "a.parquet", "b.parquet")  # without --target too
     table.iloc[::-1].to_parquet(tmp_path / "turned.parquet")
     words = fails(*evaluate, "parts", "--compare", "turned.parquet")
     assert "turned.parquet has other classes in 'truth' than parts (first: row 1)" in words

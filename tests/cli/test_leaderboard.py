@@ -18,6 +18,7 @@ from sklearn.datasets import load_iris
 from mauc import compare_mauc, mauc_score
 from mauc._cli.output import Output
 from mauc._tables.data import stratified
+from mauc._tables.decide import read_costs
 from mauc._tables.model_file import read_model
 from mauc._tables.saved_scores import read_saved_scores
 from mauc.ensemble.workers import Workers
@@ -103,6 +104,19 @@ def test_decisions_follow_what_they_are_chosen_for(run, fails, trees):
     assert "costs.csv has no column 'oak'" in fails(*QUICK, "--decide", "costs.csv")
     costs.astype(object).replace(1.0, "much").to_csv("costs.csv")
     assert "costs.csv must hold a number in every cell" in fails(*QUICK, "--decide", "costs.csv")
+    pd.concat([costs, costs.tail(1)]).to_csv("costs.csv")
+    assert "costs.csv has two rows 'ash'" in fails(*QUICK, "--decide", "costs.csv")
+    pd.concat([costs, costs[["elm"]]], axis=1).to_csv("costs.csv")
+    assert "costs.csv has two columns 'elm'" in fails(*QUICK, "--decide", "costs.csv")
+    (0.0 * costs).to_csv("costs.csv")
+    assert fails(*QUICK, "--decide", "costs.csv").startswith("mauc: costs.csv must hold different costs in a row")
+
+
+def test_costs_of_classes_that_look_like_numbers_or_gaps(tmp_path):
+    table = pd.DataFrame(1.0 - np.eye(3), index=["01", "NA", "1"], columns=["01", "NA", "1"])
+    table.to_csv(tmp_path / "costs.csv")
+    found = read_costs(str(tmp_path / "costs.csv"), np.array(["01", "1", "NA"]))
+    np.testing.assert_array_equal(found, 1.0 - np.eye(3))
 
 
 def test_the_test_rows_play_no_part_in_the_choice(run, trees, monkeypatch):

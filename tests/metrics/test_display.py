@@ -275,6 +275,11 @@ class TestMinorityPairs:
         assert (np.diff(rows, axis=0) > 0).all()
         np.testing.assert_array_equal(np.round(rows), np.tile([0, 1, 2], (3, 1)))
 
+    def test_the_legend_has_models_whose_names_begin_with_an_underscore(self):
+        y, scores, _ = self.display()
+        display = MinorityPairsDisplay.from_predictions(y, {"_a": scores, "b": -scores}, labels=self.names, k=3)
+        assert [text.strip() for text in texts(display.legend_.get_texts())] == ["_a", "b"]
+
     def test_many_models_look_different(self):
         auc = np.full((30, 2), 0.6)
         display = MinorityPairsDisplay(auc, auc, auc, [["a", "b"]] * 2, [[1, 2]] * 2).plot()

@@ -65,6 +65,12 @@ def display_text(display):
     return " ".join(text.get_text() for text in display.legend_.get_texts())
 
 
+def test_the_legend_has_classes_whose_names_begin_with_an_underscore():
+    y, scores = simulated()
+    shown = display_text(MulticlassROCDisplay.from_predictions(np.char.add("_", y), scores))
+    assert all(f"_{name}" in shown for name in np.unique(y))
+
+
 def test_pairs_of_classes():
     y, scores = simulated()
     display = MulticlassROCDisplay.from_predictions(y, scores, between=[("yew", "oak"), ("oak", "yew")])

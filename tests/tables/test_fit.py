@@ -216,3 +216,16 @@ def test_empty_columns_alone(planned):
     planned()
     with pytest.raises(mauc._tables.errors.Failure, match="no column besides 'kind' that holds a value"):
         fit_table(mixed().assign(size=np.nan)[["size", "kind"]], "kind")
+
+
+def test_frames_that_are_no_tables_are_refused_in_training_and_prediction(planned):
+    planned()
+    table = mixed(150)[["size", "soil", "kind"]]
+    fitted = fit_table(table, "kind", importance=False)
+    for use in (fitted.predict_proba, lambda rows: fit_table(rows, "kind")):
+        with pytest.raises(ValueError, match="table must be a pandas data frame, got ndarray: pass"):
+            use(table.to_numpy())
+        with pytest.raises(Failure, match="the table has two columns named 'size': rename one"):
+            use(table[["size", "size", "soil", "kind"]])
+        with pytest.raises(Failure, match="the table has no rows"):
+            use(table.head(0))

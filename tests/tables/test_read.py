@@ -232,9 +232,15 @@ def test_arff(tmp_path):
     assert read_table(path, how=Reading(missing=("elm",)))["kind"].isna().tolist() == [False, True, False]
 
 
+def test_arff_with_no_blank_before_the_list_of_values(tmp_path):
+    (tmp_path / "t.arff").write_text("@relation r\n@attribute 'a b'{u, v}\n@attribute kind{p, q}\n@data\nu,p\nv,q\n")
+    assert read_table(tmp_path / "t.arff").to_dict("list") == {"a b": ["u", "v"], "kind": ["p", "q"]}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("@relation r\n@attribute x numeric\n@attribute k {p}\n@data\n1,'p\n", "line 5: 2 values are needed, got 1"),
         ("@relation r\n@attribute x numeric\n@data\n{0 1}\n", "line 4: sparse rows, in braces, are not read"),
         ("@relation r\n@attribute x numeric\n@data\n1,2\n", "line 4: 1 values are needed, got 2"),
         ("@relation r\n@attribute x relational\n@data\n1\n", "line 2: tables inside of cells are not read"),

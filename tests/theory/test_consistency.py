@@ -147,7 +147,9 @@ def test_report_is_frozen_and_names_its_points():
 def test_bad_arguments():
     with pytest.raises(ValueError, match="surrogate must be one of 'squared'"):
         consistency_report("cubic")
-    with pytest.raises(ValueError, match="degree must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match="degree must be a whole number from 1 to 1000, got 0"):
         bernstein("hinge", 0)
+    with pytest.raises(ValueError, match="degree must be a whole number from 1 to 1000, got 1001"):
+        bernstein("hinge", 1001)
     with pytest.raises(ValueError, match="surrogate must have finite slopes"):
         consistency_report(CustomSurrogate(lambda t: -t, lambda t: np.full_like(t, -np.inf)))

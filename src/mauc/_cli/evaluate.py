@@ -68,7 +68,7 @@ def evaluate(
     """
     from mauc._cli.summary import as_json, comparison, headline, sizes, subgroups, worst_pairs
     from mauc._tables.parts import are_in_parts, find_parts, target_missing
-    from mauc._tables.read import read_table
+    from mauc._tables.read import count_of, read_table
     from mauc._tables.scores import WholeTable
     from mauc._tables.text import Reading
     from mauc.report import judge, render
@@ -101,7 +101,7 @@ def evaluate(
             models = {parts.name: saved.scores}
             found = judge(saved.labels, models, labels=saved.classes, groups=saved.groups, level=level)
         elif in_parts:
-            n_files = f"{len(parts.paths)} files, " if parts.several else ""
+            n_files = f"{count_of(len(parts.paths), 'file')}, " if parts.several else ""
             output.note(f"{parts.display} ({n_files}{parts.n_bytes / 1e6:.3g} MB) is read in parts")
             found = judge_parts(parts, others, true_parts, target, prefix, level=level, memory=memory)
         else:

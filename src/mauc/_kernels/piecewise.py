@@ -102,7 +102,8 @@ class _RankedSums:
 
     def collect(self, received: list[Floats]) -> Floats:
         """Return the ``(M + C,)`` slope in the value at each position, per unit of its weight, from all parts."""
-        return np.asarray(sum(run.collect(total) for run, total in zip(self.runs, received, strict=True)))
+        slopes = (run.collect(total) for run, total in zip(self.runs, received, strict=True))
+        return sum(slopes, start=np.zeros(len(self.table.values)))
 
 
 def _defined(x: Floats, weight: Floats) -> Floats:

@@ -8,8 +8,10 @@ from mauc._tables.errors import Failure
 from mauc._tables.text import Source
 
 QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
-ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}\S+)\s+(.+)", re.IGNORECASE)
-CELL = re.compile(rf"\s*({QUOTED}[^,]*?)\s*(,|$)")
+# The list of a nominal column may follow its name without a blank: class{a,b}.
+ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}[^\s{{'\"][^\s{{]*)(?:\s+|(?={{))(.+)", re.IGNORECASE)
+# A quote that opens a cell must close at its end: else no cell is found, and the row is too short.
+CELL = re.compile(rf"\s*({QUOTED}(?:[^,'\"\s][^,]*?)?)\s*(,|$)")
 
 
 def arff_as_csv(source: Source, encoding: str) -> Source:

@@ -82,9 +82,11 @@ def read_costs(decide: str, classes: NDArray[Any]) -> Floats | None:
     if not decide.lower().endswith(".csv"):
         raise Usage(f"--decide must be balanced, accuracy or a table of costs such as costs.csv, got {decide!r}")
     try:
-        table = pd.read_csv(decide, index_col=0).rename(index=str, columns=str)
+        # All as text: a class may be called 01 or NA.
+        cells = pd.read_csv(decide, header=None, dtype=str, keep_default_na=False)
     except (ValueError, UnicodeError) as error:
         raise Failure(f"{decide} cannot be read as a table of costs ({error}): save it as CSV") from None
+    table = cells.iloc[1:, 1:].set_axis(cells.iloc[1:, 0].str.strip()).set_axis(cells.iloc[0, 1:].str.strip(), axis=1)
     names = [str(name) for name in classes]
     for where, there in (("row", table.index), ("column", table.columns)):
         missing = [name for name in names if name not in there]
@@ -93,7 +95,14 @@ def read_costs(decide: str, classes: NDArray[Any]) -> Floats | None:
                 f"{decide} has no {where} {missing[0]!r}: it needs a row for each true class and a column for each "
                 "predicted one, and in each cell the cost"
             )
+        twice = [name for name in names if list(there).count(name) > 1]
+        if twice:
+            raise Failure(f"{decide} has two {where}s {twice[0]!r}: remove one of them")
     costs = table.loc[names, names].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     if not np.isfinite(costs).all():
         raise Failure(f"{decide} must hold a number in every cell: the cost of predicting the class of the column")
+    if (costs == costs[:, :1]).all():
+        raise Failure(
+            f"{decide} must hold different costs in a row, got the same in every cell: make right decisions cheapest"
+        )
     return np.asarray(costs)

@@ -28,7 +28,7 @@ from mauc._tables.importance import NO_TIME, importance_within
 from mauc._tables.model_file import TableModel, write_model
 from mauc._tables.options import Options
 from mauc._tables.progress import Progress
-from mauc._tables.read import Table, as_in_text, read_table
+from mauc._tables.read import Table, checked_table, read_table
 from mauc._tables.saved_scores import (
     SavedScores,
     cell_hashes,
@@ -39,6 +39,7 @@ from mauc._tables.saved_scores import (
 from mauc._tables.text import Reading, display_path
 from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_validate, cv_folds, evaluate_holdout
 from mauc._typing import Ints
+from mauc._validation import invalid
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
@@ -296,7 +297,9 @@ def fit_table(
 
 def _as_read(table: Table) -> Table:
     """Return a data frame of the user as :func:`read_table` returns tables."""
-    return as_in_text(table.rename(columns=str).reset_index(drop=True))
+    if not hasattr(table, "columns"):
+        raise invalid("table", "must be a pandas data frame", type(table).__name__, "pass pandas.DataFrame(…)")
+    return checked_table(table.reset_index(drop=True), Path("the table"))
 
 
 def read_data(path: Path, options: Options, max_size: float = MAX_SIZE, how: Reading | None = None) -> Data:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mauc._tables.errors import Failure, Usage
 from mauc._tables.read import (
+    ARFF,
     EXCEL,
     PARQUET,
     READABLE,
@@ -46,7 +47,7 @@ def find_parts(given: Sequence[Path], option: str) -> "Parts":
 def _files_in(folder: Path) -> list[Path]:
     # Spark and Dask put files such as _SUCCESS and _metadata beside the parts.
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith((".", "_")))
-    files = [path for path in files if kind_of(path) in (*TEXT, *EXCEL, *PARQUET)]
+    files = [path for path in files if kind_of(path) in (*TEXT, *EXCEL, *ARFF, *PARQUET)]
     if not files:
         raise Failure(f"the folder {folder} holds no file that ends in {READABLE}: check the name")
     return files
@@ -94,10 +95,12 @@ class Parts:
                 has, lacks = (path, first) if name in found else (first, path)
                 raise Failure(f"{lacks} has no column {name!r}, but {has} has: all parts need the same columns")
             for name, kind in found.items():
-                if kind != expected[name] and "null" not in (kind, expected[name]):  # a column without a value
+                if expected[name] == "null":  # a column without a value
+                    expected[name] = kind
+                if kind not in ("null", expected[name]):
                     raise Failure(
-                        f"column {name!r} of {path} holds {kind}, and {expected[name]} in {first}: write all parts "
-                        "with one type"
+                        f"column {name!r} of {path} holds {kind}, and {expected[name]} in parts before it: write all "
+                        "parts with one type"
                     )
         return list(expected)
 
@@ -138,7 +141,7 @@ class Parts:
 def fits(path: Path) -> bool:
     """Return whether a table can be read whole and evaluated in the free memory."""
     kind = kind_of(path)
-    if not path.is_file() or kind not in (*TEXT, *PARQUET):
+    if not path.is_file() or kind not in (*TEXT, *ARFF, *PARQUET):
         return True  # a stream, or a file that its reader bounds or refuses
     if kind in PARQUET:
         metadata = open_parquet(path).metadata
@@ -165,17 +168,20 @@ def are_in_parts(tables: Sequence[Parts], target: str) -> bool:
         if not path.is_file():
             raise Failure(f"File not found: {path}")
         if kind_of(path) not in PARQUET:
+            how = (
+                f" by\nfor k, part in enumerate(pandas.read_csv({str(path)!r}, dtype={{{target!r}: str}}, "
+                f"chunksize=10**6)): part.to_parquet(f'{path.name.partition('.')[0]}-{{k:04}}.parquet')"
+            )
             raise Failure(
-                f"{path} is not Parquet, as a table in several files or larger than memory must be: save it by\n"
-                f"for k, part in enumerate(pandas.read_csv({str(path)!r}, dtype={{{target!r}: str}}, chunksize=10**6)):"
-                f" part.to_parquet(f'{path.name.partition('.')[0]}-{{k:04}}.parquet')"
+                f"{path} is not Parquet, as a table in several files or larger than memory must be: save it"
+                f"{how if kind_of(path) in TEXT else ' as Parquet'}"
             )
     return True
 
 
 def target_missing(parts: Parts, how: Reading, max_size: float) -> Usage:
     """Return the error for a missing ``--target``, which names the columns to choose from."""
-    if parts.several or not fits(parts.paths[0]):
+    if are_in_parts([parts], "TARGET"):
         names = parts.names
     else:
         names = [str(name) for name in read_table(parts.paths[0], max_size=max_size, how=how).columns]

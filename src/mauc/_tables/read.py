@@ -89,13 +89,18 @@ def read_table(
             encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
             source, how = arff_as_csv(source, encoding), replace(how, encoding="utf-8", separator=",", header=True)
         table = read_text(source, text, {*codes, *names}, names, how)
-    if table.shape[0] == 0 or table.shape[1] == 0:
-        raise Failure(f"{source.path} has no rows: check that it is the right file")
-    table = table.rename(columns=str)
-    check_names(table.columns, source.path)
-    table = as_in_text(table)
+    table = checked_table(table, source.path)
     _warn_of_missing_signs(table, {*text, *codes, *names}, source.path)
     return table
+
+
+def checked_table(table: Table, path: Path) -> Table:
+    """Return a data frame as text files give it; refuse one without rows, or with two columns of one name."""
+    if table.shape[0] == 0 or table.shape[1] == 0:
+        raise Failure(f"{path} has no rows: check that it is the right one")
+    table = table.rename(columns=str)
+    check_names(table.columns, path)
+    return as_in_text(table)
 
 
 @contextmanager

@@ -176,6 +176,12 @@ def read_text(
             named = {"header": None, "names": [f"column_{k}" for k in range(1, len(header) + 1)]}
         missing = list(how.missing)
         table = parse(low_memory=False, dtype=dict.fromkeys(text, str), na_values=missing)
+        if len(table) and not isinstance(table.index, pd.RangeIndex):
+            # pandas would take the first cells for names of rows, and move all others.
+            raise Failure(
+                f"{source.path} has rows with more cells than its first line, which has {len(header)}: name every "
+                "column, or remove separators at the ends of rows"
+            )
         coded = sorted(set(codes) & set(table.columns))
         if coded:
             written = parse(usecols=coded, dtype=str, keep_default_na=False, na_values=["", *missing])

@@ -229,6 +229,7 @@ def bernstein(surrogate: Any, degree: int = 32, *, alpha: float | None = None, *
     surrogate, alpha, **options
         As in :func:`consistency_report`.
     degree : int, default=32
+        At most 1000: the binomial coefficients of higher degrees overflow.
 
     Examples
     --------
@@ -237,7 +238,7 @@ def bernstein(surrogate: Any, degree: int = 32, *, alpha: float | None = None, *
     1.0
     """
     ell = get_surrogate(surrogate, alpha=alpha, **options)
-    nodes = np.linspace(-1.0, 1.0, check_whole("degree", degree, least=1) + 1)
+    nodes = np.linspace(-1.0, 1.0, check_whole("degree", degree, least=1, most=1000) + 1)
     polynomial = BPoly(np.asarray(ell.loss(nodes), dtype=np.float64)[:, None], [-1.0, 1.0])
     return CustomSurrogate(polynomial, polynomial.derivative())
 

@@ -85,8 +85,8 @@ def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:
 
 
 def shorten(name: object, most: int = 28) -> str:
-    """Return a short label that matplotlib does not read as a formula."""
-    text = str(name)
+    """Return a short label that matplotlib does not read as a formula, nor leave out of the legend."""
+    text = f" {name}" if str(name).startswith("_") else str(name)
     return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
 
 
