@@ -123,7 +123,8 @@ def test_options_of_the_command_are_known():
 def test_options_of_the_experiments_are_known():
     from experiments.__main__ import _parser
 
-    lines = [line.split() for line in [*shell_lines(), *inline_commands()] if line.startswith("python -m experiments ")]
+    commands = [*shell_lines(), *inline_commands()]
+    lines = [shlex.split(line) for line in commands if line.startswith("python -m experiments ")]
     assert len(lines) > 10
     for _, _, _, *words in lines:
         if words not in (["NAME"], ["--help"]):
