@@ -192,5 +192,4 @@ def _models_compared(fitted: Any) -> list[str | TextTable]:
     if fitted.options.cv:
         chosen = f"Each fold chose a model by its own training rows, and is tested with that choice. {chosen}"
     cut = [f"Cut: {fitted.cut_text}"] if fitted.cut else []
-    validation = None if fitted.options.cv else {entry.name: entry.validation for entry in board.entries}
-    return [comparison(found, validation), chosen, *cut, ""]
+    return [comparison(found, () if fitted.options.cv else board.entries), chosen, *cut, ""]

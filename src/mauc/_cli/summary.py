@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mauc._cli.output import TextTable
+from mauc._tables.training import Entry
 from mauc.metrics import Importance, Interval, ModelComparison
 from mauc.report import Judgement
 from mauc.report.advice import advice as advice_of
@@ -78,24 +79,31 @@ def importance_table(found: Sequence[Importance], how: str) -> list[str | TextTa
     return [f"Permutation importance (MAUC drop): {how}{which}", table]
 
 
-def comparison(judgement: Judgement, validation: Mapping[str, float] | None = None) -> TextTable:
+def comparison(judgement: Judgement, entries: Sequence[Entry] = ()) -> TextTable:
     """Return the scores of all models, with paired tests against the first.
 
-    Validation scores of the models, if given, replace the accuracies.
+    The entries of a leaderboard, if given, add validation scores and seconds of training instead of the accuracies.
     """
-    test_scores = ["test MAUC" if validation else "MAUC", f"{judgement.level_text} interval"]
-    headings = ["validation", *test_scores] if validation else [*test_scores, "accuracy"]
-    title = "Models compared; p: paired test against the first"
-    table = TextTable(title, ["model"], [*headings, "difference", "p"], narrow=True)
+    trained = {entry.name: entry for entry in entries}
+    interval = f"{judgement.level_text} interval"
+    title, headings = (
+        "Models compared; p: paired test against the first",
+        ["MAUC", interval, "accuracy", "difference", "p"],
+    )
+    if trained:  # short headings, so that the names of the models fit into 80 columns
+        title = "Models compared by MAUC; p: paired test against the first; s: seconds"
+        headings = ["validation", "test", interval, "vs first", "p", "s"]
+    table = TextTable(title, ["model"], headings, narrow=True)
     tests = {test.a: test for test in judgement.tests}
     for model in judgement.models:
-        row = [f"{model.mauc.score:.4f}", _range(model.mauc)]
-        if validation:
-            known = not math.isnan(validation[model.name])
-            row = [f"{validation[model.name]:.4f}" if known else "–", *row]
+        row, seconds = [f"{model.mauc.score:.4f}", _range(model.mauc)], []
+        if trained:
+            entry = trained[model.name]
+            row.insert(0, "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}")
+            seconds = [f"{entry.seconds:.1f}" if entry.seconds else "–"]
         else:
             row.append(f"{model.accuracy:.4f}")
-        table.add_row(model.name, *row, *_against_first(tests.get(model.name)))
+        table.add_row(model.name, *row, *_against_first(tests.get(model.name)), *seconds)
     return table
 
 
