@@ -77,11 +77,17 @@ def test_encodings_that_are_told_or_cannot_be(tmp_path):
     pd.testing.assert_frame_equal(read(path, how=Reading(encoding="utf-16-le"))[0], FRAME)
 
 
-def test_rows_with_more_cells_than_names_are_refused(tmp_path):
-    """pandas takes the first cell of each for the name of the row: the classes would come from another column."""
-    (tmp_path / "t.csv").write_text("kind,a,b\np,1,2,\nq,3,4,\n")
-    with pytest.raises(Failure, match=r"t\.csv has rows with more cells than its first line, which has 3: name every"):
-        read_table(tmp_path / "t.csv")
+def test_rows_with_more_cells_than_names(tmp_path):
+    """pandas would take the first cell of each for the name of the row: classes would come from another column."""
+    path = tmp_path / "t.csv"
+    path.write_text("id,kind,a\n1,p,1,\n2,q,3,\n")
+    assert read_table(path).to_numpy().tolist() == [[1, "p", 1], [2, "q", 3]], "separators at the ends of rows"
+    for rows in ("1,p,1,7\n2,q,3,8\n", "1,p,1,\n2,q,3,8\n"):
+        path.write_text("id,kind,a\n" + rows)
+        with pytest.raises(
+            Failure, match=r"t\.csv has rows with more cells than its first line, which has 3: name every"
+        ):
+            read_table(path)
 
 
 def test_the_separator_is_the_one_that_fits_the_rows(tmp_path):

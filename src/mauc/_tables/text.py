@@ -160,7 +160,8 @@ def read_text(
     import pandas as pd
 
     def parse(**options: Any) -> Any:
-        return pd.read_csv(io.BytesIO(source.content), sep=separator, encoding=encoding, **(named | options))
+        content = io.BytesIO(source.content)
+        return pd.read_csv(content, sep=separator, encoding=encoding, index_col=False, **(named | options))
 
     try:
         encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
@@ -175,18 +176,20 @@ def read_text(
         else:
             named = {"header": None, "names": [f"column_{k}" for k in range(1, len(header) + 1)]}
         missing = list(how.missing)
-        table = parse(low_memory=False, dtype=dict.fromkeys(text, str), na_values=missing)
-        if len(table) and not isinstance(table.index, pd.RangeIndex):
-            # pandas would take the first cells for names of rows, and move all others.
-            raise Failure(
-                f"{source.path} has rows with more cells than its first line, which has {len(header)}: name every "
-                "column, or remove separators at the ends of rows"
-            )
+        with warnings.catch_warnings():
+            # Without index_col=False, pandas would take the first cells for names of rows, and move all others.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = parse(low_memory=False, dtype=dict.fromkeys(text, str), na_values=missing)
         coded = sorted(set(codes) & set(table.columns))
         if coded:
             written = parse(usecols=coded, dtype=str, keep_default_na=False, na_values=["", *missing])
             for name in coded:
                 table[name] = as_code(table[name], written[name], literal=name in names)
+    except pd.errors.ParserWarning:
+        raise Failure(
+            f"{source.path} has rows with more cells than its first line, which has {len(header)}: name every column, "
+            "also that of row names"
+        ) from None
     except UNREADABLE as error:
         raise unreadable_text(source.path, error) from None
     decimal = _parse_commas(table, {*text, *codes}, partial(parse, na_values=missing), source.path)
