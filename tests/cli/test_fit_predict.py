@@ -98,6 +98,8 @@ def test_time_and_group_columns(run, trees):
         ),
         (("--holdout", 1.5), "--holdout must be a number strictly between 0 and 1, got 1.5"),
         (("--time-column", "seen", "--group", "plot"), "leave one of them out"),
+        (("--drop", "species"), "--drop 'species' is also the column of --target"),
+        (("--group", "species"), "--target 'species' cannot also be --group or --time-column"),
         (("--group", "plots"), "--group 'plots' is not a column of trees.csv; did you mean 'plot'?"),
         (("--drop", "soils"), "--drop 'soils' is not a column of trees.csv; did you mean 'soil'?"),
     ],

@@ -122,7 +122,7 @@ def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore
     rows = "1 test row duplicates a training row" if n == 1 else f"{n} test rows duplicate training rows"
     text = (
         f"{rows}{' in all columns that are not flagged' if ignore else ''} ({100 * n / len(test):.1f} % of the test "
-        "rows): drop duplicates, or keep related rows together with --group"
+        "rows): use --drop-duplicates, or keep related rows together with --group"
     )
     return [Flag("rows", None, math.nan, text)]
 
