@@ -145,10 +145,9 @@ def rows_of(target, weight, rows, n, ignore_index, C: tl.constexpr):
 
 @triton.jit
 def _scores(logits, ratios, rows, y, counts, stride, columns, C: tl.constexpr, ACTIVATION: tl.constexpr):
-    """Return scores of some rows, those in the samples' own columns, two of the log-loss, and those of log-odds.
+    """Return scores of some rows, those in the samples' own columns, and what the gradient of log-odds needs.
 
-    The two of the log-loss have a meaning with ratios r alone: e with ``softmax(z + log r) = e r``, and ``−log`` of its
-    entry in the own column. The last is what the gradient of log-odds needs, see :func:`_log_odds`.
+    With ratios r also e with ``softmax(z + log r) = e r``, and ``−log`` of its entry in the own column.
     """
     start = logits + rows.to(tl.int64) * stride
     inside = (columns < C)[None, :]
@@ -233,8 +232,7 @@ def _sums(memory, C: tl.constexpr):
     """Return where the sums are: after the coefficients of the gradient, ``(6, C)``, and the share of a sample.
 
     The rows of coefficients are, in the names of :func:`_finish`: of_negative, shift, of_own, total (with ``SHIFTED``
-    the lowest positive instead), of_row, inverse. Four places for the share keep the sums aligned, so that atomic
-    additions are vectors.
+    the lowest positive), of_row, inverse. Four places for the share align the sums for atomic additions of vectors.
     """
     return memory + 6 * C + 4
 
