@@ -23,6 +23,7 @@ def main(
     tables: Annotated[str | None, typer.Option(help="Names of tables, separated by commas. Default: all.")] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds given to mauc fit, and to AutoGluon.")] = DEFAULT_LIMIT,
     load: Annotated[int, typer.Option(min=0, help="Busy processes beside mauc fit.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split, and of mauc fit.")] = 0,
     rival_python: Annotated[str | None, typer.Option(help="Interpreter with AutoGluon, to run that too.")] = None,
     cores: Annotated[int, typer.Option(min=1, help="Cores of all runs.")] = 2,
     page: Annotated[Path | None, typer.Option(help="Page to write from the whole store.")] = None,
@@ -40,11 +41,11 @@ def main(
         if unknown:
             raise typer.BadParameter(f"no table {unknown[0]!r} in {folder}: choose among {', '.join(index)}")
         chosen = [name for name in index if name in wanted]
-        cells = [Cell(name, method) for name in chosen for method in BASELINES]
-        cells += [Cell(name, OURS, time_limit, load) for name in chosen]
+        cells = [Cell(name, method, seed=seed) for name in chosen for method in BASELINES]
+        cells += [Cell(name, OURS, time_limit, load, seed) for name in chosen]
         if rival_python:
             some = [n for n in chosen if index[n]["large"] and index[n]["rows"] <= MOST_ROWS_OF_RIVAL]
-            cells += [Cell(name, AUTOGLUON, time_limit) for name in some]
+            cells += [Cell(name, AUTOGLUON, time_limit, seed=seed) for name in some]
         on_cores(cores)
         task = progress.add_task("running", total=len(cells), completed=len(cells) - len(store.missing(cells)))
         for cell in store.missing(cells):

@@ -36,6 +36,8 @@ class Cell:
     """Seconds that the method was given; None for one without a limit."""
     load: int = 0
     """Busy processes beside it."""
+    seed: int = 0
+    """Seed of the split, and of ``mauc fit``."""
 
 
 class Store:
@@ -45,7 +47,7 @@ class Store:
         self.path = path
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         results = [json.loads(line) for line in lines]
-        self.results = {Cell(**{name: r[name] for name in Cell.__dataclass_fields__}): r for r in results}
+        self.results = {Cell(**{name: r[name] for name in Cell.__dataclass_fields__ if name in r}): r for r in results}
 
     def add(self, cell: Cell, result: dict[str, Any]) -> None:
         """Append a result."""
@@ -58,7 +60,8 @@ class Store:
     def scores_of(self, cell: Cell) -> Path:
         """Return the file of a cell's held-out scores: ``labels``, and ``scores`` with classes in sorted order."""
         limit = "" if cell.limit is None else f", {cell.limit:g} s"
-        name = f"{cell.table}, {cell.method}{limit}, load {cell.load}.npz"
+        seed = f", seed {cell.seed}" if cell.seed else ""
+        name = f"{cell.table}, {cell.method}{limit}, load {cell.load}{seed}.npz"
         return self.path.with_suffix(".scores") / name
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
@@ -78,10 +81,12 @@ def compute(
             command = [sys.executable, "-m", "mauc", "fit", str(table), "--target", target, "--json"]
             if cell.limit not in (None, DEFAULT_LIMIT):
                 command += ["--time-limit", f"{cell.limit:g}"]
+            if cell.seed:
+                command += ["--seed", str(cell.seed)]
             scores = folder / "model.scores.npz"
         else:
             scores = folder / "scores.npz"
-            task = {"rival": cell.method, "table": str(table), "target": target, "out": str(scores)}
+            task = {"rival": cell.method, "table": str(table), "target": target, "out": str(scores), "seed": cell.seed}
             task |= {"python": rival_python, "seconds": cell.limit, "cores": cores}
             (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
             command = [sys.executable, "-m", "benchmarks.fit_tables.rivals", str(folder / "task.json")]
@@ -89,7 +94,7 @@ def compute(
         result: dict[str, Any] = {"seconds": done.seconds, "peak_mib": done.peak_mib, "machine": machine()}
         if done.returncode != 0 or not scores.exists():
             return result | {"failed": _reason(done)}
-        evaluated = _evaluate(scores, labels_of(pd.read_parquet(table)[target]), keep)
+        evaluated = _evaluate(scores, labels_of(pd.read_parquet(table)[target]), cell.seed, keep)
         return result | _details(cell.method, json.loads(done.stdout)) | evaluated
 
 
@@ -107,14 +112,14 @@ def _details(method: str, said: dict[str, Any]) -> dict[str, Any]:
     return {"model": said.get("chosen", method), "cut": [], "fit_seconds": said["fit_seconds"]}
 
 
-def _evaluate(path: Path, labels: Any, keep: Path) -> dict[str, Any]:
+def _evaluate(path: Path, labels: Any, seed: int, keep: Path) -> dict[str, Any]:
     """Evaluate the scores on the test rows; the prediction is the class with the largest score.
 
     A time limit of a few seconds allows some of the test rows only.
     """
     with np.load(path, allow_pickle=False) as arrays:
         rows, names, scores = arrays["rows"], arrays["classes"], arrays["scores"]
-    if not np.isin(rows, default_split(labels)[1]).all():
+    if not np.isin(rows, default_split(labels, seed)[1]).all():
         return {"failed": "tested on other rows than the rivals"}
     classes, scores = np.sort(names), np.ascontiguousarray(scores[:, np.argsort(names)])
     y, predicted = labels[rows], classes[scores.argmax(axis=1)]

@@ -10,6 +10,7 @@ from benchmarks.fit_tables.cells import AUTOGLUON, BASELINES, OURS, Cell, Store
 from experiments.report_parts import folded, machines, markdown_table
 from mauc import compare_mauc
 from mauc._io import write_whole
+from mauc._typing import Floats
 from mauc.metrics import Comparison
 
 __all__ = ["write_page"]
@@ -39,7 +40,7 @@ benchmarks.fit_tables --page PAGE` wrote this page."""
 
 def write_page(store: Store, index: Index, path: Path, *, tolerance: float = 0.003, grace: float = 0.1) -> None:
     """Write all settings in the store; a table may fall short by ``tolerance``, a run exceed its limit by ``grace``."""
-    ours = [cell for cell in store.results if cell.method == OURS]
+    ours = [cell for cell in store.results if cell.method == OURS and cell.seed == 0]
     settings = sorted({(cell.limit or 0.0, cell.load) for cell in ours}, key=lambda s: (s[1], -s[0]))
     parts = [INTRO]
     for limit, load in settings:
@@ -49,7 +50,8 @@ def write_page(store: Store, index: Index, path: Path, *, tolerance: float = 0.0
             names = [n for n, about in index.items() if belongs(about) and Cell(n, OURS, limit, load) in store.results]
             if names:
                 parts += _group(store, index, title, names, limit, load, tolerance)
-    parts += [_same_model(store), _against_autogluon(store, index), _sources(index), machines(store.results.values())]
+    parts += [_several_splits(store, index, tolerance), _same_model(store), _against_autogluon(store, index)]
+    parts += [_sources(index), machines(store.results.values())]
     write_whole(path, "\n\n".join(part for part in parts if part) + "\n")
 
 
@@ -59,7 +61,8 @@ def _beside(load: int) -> str:
 
 def _deadline(store: Store, limit: float, load: int, grace: float) -> str:
     """List every limit that was exceeded by more than the grace, and every table without a model."""
-    runs = {c.table: r for c, r in store.results.items() if (c.method, c.limit, c.load) == (OURS, limit, load)}
+    cells = {c.table: c for c in store.results if c == Cell(c.table, OURS, limit, load)}
+    runs = {name: store.results[cell] for name, cell in cells.items()}
     failed = [f"- **No result**: {name}, {run['failed']}" for name, run in runs.items() if "failed" in run]
     late = {name: run["seconds"] for name, run in runs.items() if run["seconds"] > limit * (1.0 + grace)}
     missed = [f"- **Deadline missed**: {name} took {s:.1f} s of {limit:g} s" for name, s in late.items()]
@@ -163,12 +166,61 @@ def _verdict(runs: dict[str, dict[str, Result]], differences: dict[str, Comparis
     )
 
 
+def _several_splits(store: Store, index: Index, tolerance: float) -> str:
+    """Compare the means over all splits of each table, with the limit of the most splits and no load."""
+    ours = [cell for cell in store.results if cell.method == OURS and not cell.load]
+    limit = max((cell.limit for cell in ours), key=lambda limit: len({c.seed for c in ours if c.limit == limit}))
+    seeds = sorted({cell.seed for cell in ours if cell.limit == limit})
+    if len(seeds) == 1:
+        return ""
+    parts = [
+        f"## {len(seeds)} splits of each table, {limit:g} seconds",
+        f"The same with the seeds 0 to {len(seeds) - 1} for the split and for `mauc fit`. Δ is the mean of `mauc fit` "
+        "minus that of the baseline whose mean is better, ± two standard errors over the splits. The splits share "
+        "rows, so these errors are too small.",
+    ]
+    for title, belongs in GROUPS.items():
+        found = {name: _splits(store, name, limit, seeds) for name, about in index.items() if belongs(about)}
+        complete = {name: scores for name, scores in found.items() if scores}
+        if complete:
+            parts += [f"### {title}, {len(seeds)} splits ({len(complete)})", _splits_table(complete, tolerance)]
+    cut = sum(bool(store.results[c].get("cut")) for c in ours if c.limit == limit)
+    return "\n\n".join([*parts, f"The limit cut training in {cut} of these runs."])
+
+
+def _splits(store: Store, name: str, limit: float | None, seeds: Sequence[int]) -> dict[str, Floats]:
+    """Return the scores of each method on all splits; nothing if one is missing."""
+    methods = {OURS: limit, **dict.fromkeys(BASELINES)}
+    runs = {m: [store.results.get(Cell(name, m, limit, seed=k), {}) for k in seeds] for m, limit in methods.items()}
+    if not all("mauc" in run for of_method in runs.values() for run in of_method):
+        return {}
+    return {method: np.array([run["mauc"] for run in of_method]) for method, of_method in runs.items()}
+
+
+def _splits_table(found: dict[str, dict[str, Floats]], tolerance: float) -> str:
+    rows, short, above = [], [], 0
+    for name, scores in found.items():
+        means = {method: {"mauc": float(each.mean())} for method, each in scores.items()}
+        difference = scores[OURS] - scores[max(BASELINES, key=lambda method: means[method]["mauc"])]
+        mean, error = difference.mean(), difference.std(ddof=1) / np.sqrt(len(difference))
+        shown = f"{mean:+.4f} ± {2.0 * error:.4f}"
+        above += mean > 0.0
+        short += [f"{name} ({shown})"] if mean < -tolerance else []
+        rows.append([name, *_shown(means, "mauc"), shown, f"{difference.min():+.4f} to {difference.max():+.4f}"])
+    fallen = f"**Below it by more than {tolerance:g}** on {', '.join(short)}."
+    verdict = fallen if short else f"Nowhere below it by more than {tolerance:g}."
+    return (
+        f"Above the better baseline on {above} of {len(found)} tables. {verdict}\n\n"
+        f"{markdown_table(['table', OURS, *BASELINES, 'Δ', 'single splits'], rows)}"
+    )
+
+
 def _same_model(store: Store) -> str:
     """Compare runs of one command with and without load."""
     pairs = [
-        (cell, Cell(cell.table, OURS, cell.limit, 0))
+        (cell, Cell(cell.table, OURS, cell.limit))
         for cell in store.results
-        if cell.method == OURS and cell.load and Cell(cell.table, OURS, cell.limit, 0) in store.results
+        if cell.method == OURS and cell.load and Cell(cell.table, OURS, cell.limit) in store.results
     ]
     rows = [_pair_row(loaded, store.results[loaded], store.results[quiet]) for loaded, quiet in pairs]
     if not rows:
@@ -199,7 +251,9 @@ def _pair_row(cell: Cell, loaded: Result, quiet: Result) -> list[str]:
 
 
 def _against_autogluon(store: Store, index: Index) -> str:
-    cells = [(cell, Cell(cell.table, OURS, cell.limit)) for cell in store.results if cell.method == AUTOGLUON]
+    cells = [
+        (cell, Cell(cell.table, OURS, cell.limit, seed=cell.seed)) for cell in store.results if cell.method == AUTOGLUON
+    ]
     cells = [(theirs, ours) for theirs, ours in cells if ours in store.results]
     if not cells:
         return ""

@@ -1,7 +1,8 @@
 """Fit one rival on the rows that ``mauc fit`` trains on: ``python -m benchmarks.fit_tables.rivals TASK``.
 
-TASK is a JSON file with the rival, the table, its target and the output; for AutoGluon also its interpreter, seconds
-and cores. Writes the held-out scores in the form of ``mauc fit``: arrays ``rows``, ``labels``, ``classes``, ``scores``.
+TASK is a JSON file with the rival, the table, its target, the seed and the output; for AutoGluon also its interpreter,
+seconds and cores. Writes the held-out scores in the form of ``mauc fit``: arrays ``rows``, ``labels``, ``classes``,
+``scores``.
 """
 
 import json
@@ -29,9 +30,9 @@ def labels_of(target: pd.Series) -> Any:
     return target.astype(str).str.strip().to_numpy(dtype=str)
 
 
-def default_split(labels: Any) -> tuple[Any, Any]:
-    """Return the training and test rows of ``mauc fit`` with its defaults."""
-    return stratified(labels, 0.25, 0)
+def default_split(labels: Any, seed: int) -> tuple[Any, Any]:
+    """Return the training and test rows of ``mauc fit --seed``."""
+    return stratified(labels, 0.25, seed)
 
 
 def forest(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, Any]) -> tuple[Any, Any]:
@@ -84,7 +85,7 @@ def main(place: Path) -> None:
     task = json.loads(place.read_text(encoding="utf-8"))
     table = pd.read_parquet(task["table"])
     labels, features = labels_of(table[task["target"]]), table.drop(columns=task["target"])
-    train, test = default_split(labels)
+    train, test = default_split(labels, task["seed"])
     began = time.perf_counter()
     classes, scores = RIVALS[task["rival"]](features.iloc[train], labels[train], features.iloc[test], task)
     seconds = time.perf_counter() - began

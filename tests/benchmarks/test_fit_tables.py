@@ -96,14 +96,15 @@ def test_an_unknown_table_is_refused(tmp_path):
     assert not (tmp_path / "fit.jsonl").exists()
 
 
-def stored(tmp_path, ours, seconds=5.0, load=0, store=None, **told):
+def stored(tmp_path, ours, seconds=5.0, load=0, store=None, seed=0, **told):
     """A store whose models have given scores of given quality."""
     store = store or Store(tmp_path / "fit.jsonl")
     rng = np.random.default_rng(0)
     labels = np.repeat(["a", "b", "c"], 40)
     truth = (labels[:, None] == np.array(["a", "b", "c"])).astype(float)
     noise = rng.normal(size=truth.shape)
-    qualities = {Cell("made", OURS, 60.0, load): ours, **{Cell("made", method): 1.0 for method in BASELINES}}
+    qualities = {Cell("made", OURS, 60.0, load, seed): ours}
+    qualities |= {Cell("made", method, seed=seed): 1.0 for method in BASELINES}
     for cell, quality in qualities.items():
         place = store.scores_of(cell)
         place.parent.mkdir(exist_ok=True)
@@ -141,6 +142,23 @@ def test_a_model_that_differs_under_load_is_marked_unless_it_said_so(tmp_path, l
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert verdict in text
     assert ("The limit cut training on 1 tables: made." in text) == bool(cut)
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (0.95, "Nowhere below it by more than 0.003"),
+        (0.85, "**Below it by more than 0.003** on made (-0.0075 ± 0.0150)"),
+    ],
+)
+def test_the_page_compares_means_over_the_splits(tmp_path, second, said):
+    store = stored(tmp_path, 1.0)
+    stored(tmp_path, second, store=store, seed=1)
+    write_page(store, made(tmp_path), tmp_path / "page.md")
+    text = (tmp_path / "page.md").read_text(encoding="utf-8")
+    _, several = text.split("## 2 splits of each table, 60 seconds")
+    assert said in several
+    assert "| made | " in several
 
 
 def test_the_page_has_what_the_decisions_reach(tmp_path):
