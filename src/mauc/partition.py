@@ -60,6 +60,12 @@ class ClassPartition:
         """``(C,)`` True for classes that have a sample."""
         return self.counts > 0
 
+    @classmethod
+    def of_sizes(cls, sizes: Floats | Ints) -> ClassPartition:
+        """Return one row per class with the weight of the class: enough for pair weights."""
+        there = np.flatnonzero(sizes)
+        return cls(there, len(sizes), sizes[there].astype(np.float64))
+
     def pair_weights(self, pairs: str | Floats) -> Floats:
         """Return ``(C, C)`` weights ``v_ij`` of the ordered pairs of present classes; they sum to 1.
 

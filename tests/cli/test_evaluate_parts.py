@@ -12,8 +12,6 @@ pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 
 import pandas as pd
 
-from mauc.report import judgement
-
 CLASSES = ["ash", "elm", "fir", "oak"]
 
 
@@ -53,12 +51,6 @@ def assert_same(found, expected):
         assert found == pytest.approx(expected, rel=1e-12, abs=1e-13)
     else:
         assert found == expected
-
-
-@pytest.fixture(autouse=True)
-def without_what_needs_all_scores(monkeypatch):
-    """Curves of single classes, decisions, calibration: of scores in memory alone."""
-    monkeypatch.setattr(judgement, "look_further", lambda *_, **__: None)
 
 
 def page(path):

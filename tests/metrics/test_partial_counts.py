@@ -48,6 +48,7 @@ def test_matrix_and_influences(problem, pairs):
     positives = pc.sort_positives([pc.own_scores(each) for each in some])
     counts = [pc.count_part(positives, totals, each, v) for each in some]
     whole = pc.add_counts([pc.add_counts(counts[:2]), *counts[2:]])
+    np.testing.assert_array_equal(sum(pc.lost_in_part(positives, each) for each in some), whole.lost)
     matrix = pc.pair_matrix(whole.lost, totals)
     expected = pairwise_auc(codes, scores, labels=np.arange(n_classes), sample_weight=weight)
     np.testing.assert_allclose(matrix, expected, rtol=0, atol=1e-12)
@@ -64,7 +65,7 @@ def test_matrix_and_influences(problem, pairs):
 def test_find(m, n):
     rng = np.random.default_rng(0)
     values, x = (np.sort(np.round(rng.normal(size=k), 1)).astype(np.float32) for k in (m, n))
-    left, right = pc.find(values, x, block=64)
+    left, right = pc.find(values, x)
     np.testing.assert_array_equal(left, np.searchsorted(values, x))
     np.testing.assert_array_equal(right, np.searchsorted(values, x, side="right"))
 

@@ -1,4 +1,4 @@
-"""A judgement of scores read in parts draws the page of one of scores in memory, whatever a page has room for."""
+"""A judgement of scores read in parts: that of scores in memory, or of a sample with the exact scores of all rows."""
 
 import numpy as np
 import pytest
@@ -6,39 +6,70 @@ from array_rows import ArrayRows, make_rows
 
 from mauc.report import judge
 from mauc.report.judgement import judge_rows
-from mauc.report.pairs import Layout, pair_data
+from mauc.report.pairs import pair_data
 
 
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {},
-        {"curves": 10},  # ROC curves of the listed pairs alone
-        {"curves": 10, "histogram_bytes": 400},  # and their histograms alone
-        {"most_classes": 4},  # of the rarest classes alone
-        {"thresholds": 30},
-    ],
-)
-@pytest.mark.parametrize("probabilities", [False, True])
-def test_the_page_holds_the_same_curves(limits, probabilities):
-    codes, scores = make_rows(3, n_classes=6, ties=True)
-    if probabilities:  # most of them near 0: drawn over the log-odds
-        scores = 1.0 / (1.0 + np.exp(6.0 - 2.0 * scores))
-    labels = [f"class {k}" for k in range(6)]
-    layout = Layout.of(6, 1, **limits)
-    expected = judge(np.array(labels)[codes], scores, labels=labels, listed=3)
-    order = [labels.index(label) for label in expected.labels]
-    rows = ArrayRows(np.argsort(order)[codes], scores[:, order])
-    found = judge_rows({"model": rows}, expected.labels, listed=3, layout=layout)
-    assert pair_data(found, layout) == pair_data(expected, layout)
-    assert found.notes == expected.notes
-    assert found.headline.mauc.low == pytest.approx(expected.headline.mauc.low, rel=1e-12)
-
-
-def test_identical_scores_differ_by_exactly_nothing():
-    codes, scores = make_rows(3, n_classes=4, ties=True)
+def by_frequency(codes, *scores):
+    """Rows with classes by falling frequency, and the order of the classes."""
     order = np.argsort(-np.bincount(codes), kind="stable")
-    sorted_codes = np.argsort(order)[codes]
-    models = {name: ArrayRows(sorted_codes, each[:, order]) for name, each in {"a": scores, "b": scores.copy()}.items()}
-    (test,) = judge_rows(models, [f"class {k}" for k in order], listed=2).tests
+    return order, [ArrayRows(np.argsort(order)[codes], each[:, order]) for each in scores]
+
+
+def test_few_rows_are_judged_as_in_memory():
+    codes, scores = make_rows(3, n_classes=6, ties=True)
+    labels = [f"class {k}" for k in range(6)]
+    expected = judge(np.array(labels)[codes], scores, labels=labels, listed=3)
+    order, (rows,) = by_frequency(codes, scores)
+    found = judge_rows({"model": rows}, [labels[k] for k in order], listed=3)
+    assert pair_data(found) == pair_data(expected)
+    assert found.notes == expected.notes
+    assert found.headline.mauc == expected.headline.mauc
+
+
+def test_a_sample_gives_exact_scores_and_nearly_the_same_intervals():
+    codes, scores = make_rows(4, n=60_000, n_classes=4)
+    others = scores + np.random.default_rng(0).normal(scale=0.5, size=scores.shape)
+    order, (a, b) = by_frequency(codes, scores, others)
+    names = [f"class {k}" for k in order]
+    expected = judge_rows({"a": a, "b": b}, names)
+    found = judge_rows({"a": a, "b": b}, names, most_rows=20_000)
+    assert found.n_rows == 60_000
+    assert len(found.codes) == pytest.approx(20_000, abs=4)
+    assert "Intervals, tests and curves come from a sample of" in found.notes[-1]
+    for ours, theirs in zip(found.models, expected.models, strict=True):
+        np.testing.assert_array_equal(ours.matrix, theirs.matrix)
+        assert ours.accuracy == theirs.accuracy
+        assert ours.balanced_accuracy == theirs.balanced_accuracy
+        for one, other in ((ours.mauc, theirs.mauc), (ours.ova, theirs.ova)):
+            assert one.score == other.score
+            assert one.stderr == pytest.approx(other.stderr, rel=0.02)
+    pairs, same = ({(p.i, p.j): p.interval for p in each.rarest} for each in (found, expected))
+    for pair, interval in pairs.items():
+        assert interval.score == same[pair].score
+        assert interval.stderr == pytest.approx(same[pair].stderr, rel=0.05)
+    (ours,), (theirs,) = found.tests, expected.tests
+    assert ours.difference == theirs.difference
+    assert ours.stderr == pytest.approx(theirs.stderr, rel=0.02)
+
+
+@pytest.mark.parametrize("most_rows", [1_000, 100])
+def test_identical_scores_differ_by_exactly_nothing(most_rows):
+    codes, scores = make_rows(3, n_classes=4, ties=True)
+    order, (a, b) = by_frequency(codes, scores, scores.copy())
+    (test,) = judge_rows({"a": a, "b": b}, [f"class {k}" for k in order], listed=2, most_rows=most_rows).tests
     assert (test.low, test.high, test.stderr, test.holm) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_a_sample_of_identical_scores_is_no_proof():
+    """One row differs, which is not in the sample."""
+    codes, scores = make_rows(3, n=5_000, n_classes=4)
+    order, (a, again) = by_frequency(codes, scores, scores)
+    names = [f"class {k}" for k in order]
+    in_sample = {tuple(row) for row in judge_rows({"a": a}, names, most_rows=100).headline.scores.tolist()}
+    apart = next(k for k, row in enumerate(a.scores.tolist()) if tuple(row) not in in_sample)
+    again.scores = a.scores.copy()
+    again.scores[apart] += 10.0
+    (test,) = judge_rows({"a": a, "b": again}, names, most_rows=100).tests
+    assert test.difference != 0.0
+    assert test.low < test.difference < test.high
+    assert test.pvalue > 0.05

@@ -57,9 +57,6 @@ def evaluate(
     sheet: Sheet = None,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
-    memory: Annotated[
-        float, typer.Option(min=0.5, help="Most GiB of memory to use for tables that are read in parts.")
-    ] = 2.0,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Evaluate the scores of any program, and compare models.
@@ -103,7 +100,7 @@ def evaluate(
         elif in_parts:
             n_files = f"{count_of(len(parts.paths), 'file')}, " if parts.several else ""
             output.note(f"{parts.display} ({n_files}{parts.n_bytes / 1e6:.3g} MB) is read in parts")
-            found = judge_parts(parts, others, true_parts, target, prefix, level=level, memory=memory)
+            found = judge_parts(parts, others, true_parts, target, prefix, level=level)
         else:
             codes, names = [name for name in (group, by) if name], [target, as_cell(target)]
 
@@ -211,9 +208,9 @@ def _judge_whole(
 
 
 def judge_parts(
-    scores: Any, others: Sequence[Any], truth: Any, target: str, prefix: str | None, *, level: float, memory: float
+    scores: Any, others: Sequence[Any], truth: Any, target: str, prefix: str | None, *, level: float
 ) -> Any:
-    """Judge tables in parts within ``memory`` GiB; the numbers equal those of ``mauc.report.judge`` on whole tables."""
+    """Judge tables in parts."""
     import numpy as np
 
     from mauc._tables.parts import ScoreColumns, available_memory
@@ -221,8 +218,8 @@ def judge_parts(
     from mauc.report.judgement import judge_rows
 
     check_same_rows(scores, others, truth, target)
-    needed = scores.n_rows * (8.0 + 8.0 + 1.0)  # two scores and a class code of every row
-    if needed > max(available_memory(), memory * GIB):
+    needed = scores.n_rows * (8.0 + 1.0)  # a score and a class code of every row
+    if needed > max(available_memory(), GIB):
         raise Failure(
             f"{scores.display} has {scores.n_rows} rows, which need {needed / GIB:.1f} GiB of memory, and "
             f"{available_memory() / GIB:.1f} are free: use a larger machine, or mauc.dask on several"
@@ -238,7 +235,7 @@ def judge_parts(
         for name, (table, columns) in models.items()
     }
     absent = [c for c in classes if c not in counts]
-    return judge_rows(scored, present, absent, level=level, budget=memory * GIB)
+    return judge_rows(scored, present, absent, level=level)
 
 
 def check_same_rows(scores: Any, others: Sequence[Any], truth: Any, target: str) -> None:

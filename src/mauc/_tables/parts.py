@@ -269,6 +269,7 @@ class ScoreColumns:
         self.parts, self.names, self.codes, self.counts = parts, list(names), codes, counts
         self.rows = rows
         self._checked: set[str] = set()
+        """Columns whose scores are known to be finite."""
 
     def scan(self, columns: Sequence[int], n_rows: int) -> Iterator[tuple[int, list[NDArray[np.floating]]]]:
         """Yield as :class:`mauc.metrics.out_of_core.ScoredRows` does; check what is read for the first time."""

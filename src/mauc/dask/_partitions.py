@@ -179,10 +179,8 @@ class ClassTotals(NamedTuple):
         return ClassTotals(labels, counts, weights)
 
     def partition(self) -> ClassPartition:
-        """Return a partition with one row per class, of the weight of the class: enough for pair weights."""
-        there = np.flatnonzero(self.counts)
-        weights = self.counts if self.weights is None else self.weights
-        return ClassPartition(there, len(self.counts), weights[there].astype(np.float64))
+        """Return a partition for pair weights."""
+        return ClassPartition.of_sizes(self.counts if self.weights is None else self.weights)
 
 
 def class_totals(parts: Sequence[tuple[Any, ...]], parameter: str) -> ClassTotals:

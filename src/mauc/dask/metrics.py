@@ -217,22 +217,19 @@ class _Scored:
         """Return the weights of the class pairs, as in memory."""
         return check_pair_weights(self.labels, self.totals.partition(), self.pairs, self.absent)
 
-    def _count(self, model: int, v: Floats | None) -> list[Delayed]:
-        units, weights = shared(self.totals.units), shared(v)
-        return [task(counts.count_part, self.positives[model], units, rows, weights) for rows in self.rows[model]]
-
     def matrix(self) -> Floats:
         """Return the pair matrix of the first model."""
         if len(self.labels) < 2:
             return np.full((1, 1), np.nan)
-        (total,) = run(tree(counts.add_counts, self._count(0, None)))
-        return counts.pair_matrix(total.lost, self.totals.units)
+        (lost,) = run(tree(_add, [task(counts.lost_in_part, self.positives[0], rows) for rows in self.rows[0]]))
+        return counts.pair_matrix(lost, self.totals.units)
 
     def influences(self, v: Floats) -> tuple[Sample, list[tuple[float, Floats]]]:
         """Return the sample of all rows, and the score and the ``(N,)`` influences of each model."""
         scores, each = [], []
-        for model, (positives, rows) in enumerate(zip(self.positives, self.rows, strict=True)):
-            counted = self._count(model, v)
+        units, weights = shared(self.totals.units), shared(v)
+        for positives, rows in zip(self.positives, self.rows, strict=True):
+            counted = [task(counts.count_part, positives, units, part, weights) for part in rows]
             as_negative = [task(getattr, part, "as_negative") for part in counted]
             total, *as_negative = keep(tree(counts.add_counts, counted), *as_negative)
             (lost,) = run(task(getattr, total, "lost"))
@@ -264,6 +261,10 @@ def _rows(totals: ClassTotals, parameter: str, number: int, y: Any, weight: Any,
             return counts.Rows(np.zeros(0, dtype=np.int64), list(none), None if weight is None else np.zeros(0))
         checked = check_scored_classes(y, scores, labels, None, parameter)
     return counts.Rows(checked.codes, list(checked.scores.T), totals.unit(checked.codes, weight))
+
+
+def _add(parts: list[Floats]) -> Floats:
+    return np.asarray(np.sum(parts, axis=0))
 
 
 def _codes_and_unit(rows: counts.Rows, n_classes: int) -> tuple[Ints, Floats | None]:

@@ -3,14 +3,13 @@ r"""Compute multiclass AUC of rows in several parts, such as partitions, whose c
 Only ``N`` of the ``N·C`` scores are needed in one place: the score of each row in the column of its own class.
 
 1. :func:`own_scores` takes these scores from every part, and :func:`sort_positives` sorts those of each class.
-2. :func:`count_part` searches all scores of a part among the sorted positives of their columns. The pairs that
-   negatives win add up to the matrix of AUCs (:func:`pair_matrix`). The positions of the negatives add up to the wins
-   of each positive (:func:`wins_of_positives`).
+2. :func:`lost_pairs` searches the scores of a part among the sorted positives of their column. The pairs that
+   negatives win add up to the matrix of AUCs (:func:`pair_matrix`). For intervals, :func:`count_part` also keeps the
+   positions of the negatives, which add up to the wins of each positive (:func:`wins_of_positives`).
 3. :func:`influence` adds, for every row of a part, its wins as a positive and as a negative.
 
-:mod:`mauc.dask` runs these phases on partitions. :mod:`mauc.metrics.out_of_core` runs them on batches of files; it
-counts the negatives of each class by themselves (:class:`ClassCounts`), because a report needs every pair of classes.
-On Dask, which needs no pairs, every worker receives one sum for each positive; counts by class would be C of them.
+:mod:`mauc.dask` runs these phases on partitions, :mod:`mauc.metrics.out_of_core` runs the first two on batches of
+files.
 
 A row counts as its *unit*: 1 without sample weights, else its share in the weight of its class. ``totals`` are the
 ``(C,)`` sums of the units.
@@ -18,6 +17,7 @@ A row counts as its *unit*: 1 without sample weights, else its share in the weig
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple
@@ -30,19 +30,18 @@ from mauc._kernels.auc import auc_of_losses
 from mauc._typing import Floats, Ints
 
 __all__ = [
-    "ClassCounts",
     "Column",
     "PartCounts",
     "Positives",
     "Rows",
     "add_counts",
-    "argsort",
     "count_part",
     "find",
     "influence",
+    "lost_in_part",
+    "lost_pairs",
     "own_scores",
     "pair_matrix",
-    "rank",
     "sort_positives",
     "wins_of_positives",
 ]
@@ -63,19 +62,14 @@ def argsort(x: Column) -> Ints:
     return keys
 
 
-def find(values: Column, x: Column, block: int = 1 << 10) -> tuple[Ints, Ints]:
+def find(values: Column, x: Column) -> tuple[Ints, Ints]:
     """Return the first positions in ``values`` that are ``>= x`` and ``> x``; both arrays are ascending.
 
-    Block by block the search stays within a few pages of the values. One search among all of them took three times as
-    long, and one for unsorted scores thirty times.
+    np.searchsorted is fast for ascending scores: a search for unsorted ones took thirty times as long.
     """
-    left = np.zeros(len(x), dtype=np.int64)
-    if not len(x) or not len(values):
-        return left, left.copy()
-    begins = range(0, len(x), block)
-    reach = values.searchsorted(x[[*begins, -1]]).tolist()
-    for begin, low, high in zip(begins, reach[:-1], reach[1:], strict=True):
-        left[begin : begin + block] = values[low:high].searchsorted(x[begin : begin + block]) + low
+    if not len(values):
+        return np.zeros(len(x), dtype=np.int64), np.zeros(len(x), dtype=np.int64)
+    left = values.searchsorted(x)
     right = left.copy()
     tied = np.flatnonzero(values.take(left, mode="clip") == x)
     right[tied] += 1
@@ -148,38 +142,48 @@ class PartCounts(NamedTuple):
     lost: Floats
     """``(C, C)``, ``[j, i]`` is the weight of the pairs that rows of class j win against the positives of column i,
     ties at ½; 0 on the diagonal."""
-    negatives_at: sparse.csr_array | None
+    negatives_at: sparse.csr_array
     """``(1, N + C)`` weight of the negatives that fall on each positive, class after class, the last place of each
-    class for those above all; None without pair weights."""
+    class for those above all."""
     as_negative: Floats
     """``(n,)`` ``Σ_k v_ki mean_k ψ(·, F_nk)`` of the rows of the part."""
 
 
-def count_part(positives: Sequence[Positives], totals: Floats, rows: Rows, v: Floats | None = None) -> PartCounts:
-    """Count the scores of a part among the positives; with pair weights ``v``, for the influences too.
+def lost_pairs(
+    k: int, positive: Positives, n_classes: int, codes: NDArray[Any], x: Column, unit: Floats | None = None
+) -> Floats:
+    """Return the ``(C,)`` weights of the pairs that rows of each class win in column ``k``, with their scores ``x``."""
+    rows, left, right = rank(positive.values, x, np.flatnonzero(codes != k))
+    beaten = positive.beaten(left, right)
+    return np.bincount(codes[rows], beaten if unit is None else unit[rows] * beaten, n_classes).astype(np.float64)
 
-    About 0.1 µs a score and O(n) memory.
-    """
-    codes, columns = rows.codes, rows.columns
+
+def lost_in_part(positives: Sequence[Positives], rows: Rows) -> Floats:
+    """Return :attr:`PartCounts.lost` alone."""
+    columns = zip(positives, rows.columns, strict=True)
+    each = [lost_pairs(k, own, len(positives), rows.codes, x, rows.unit) for k, (own, x) in enumerate(columns)]
+    return np.stack(each, axis=1)
+
+
+def count_part(positives: Sequence[Positives], totals: Floats, rows: Rows, v: Floats) -> PartCounts:
+    """Count the scores of a part among the positives, for influences with pair weights ``v``; O(n) memory."""
+    codes = rows.codes
     unit = np.ones(len(codes)) if rows.unit is None else rows.unit
     lost = np.zeros((len(positives), len(positives)))
     as_negative = np.zeros(len(codes))
     places, weights, first = [], [], 0
     for k, positive in enumerate(positives):
-        others, left, right = rank(positive.values, columns[k], np.flatnonzero(codes != k))
+        others, left, right = rank(positive.values, rows.columns[k], np.flatnonzero(codes != k))
         beaten, classes = positive.beaten(left, right), codes[others]
         lost[:, k] = np.bincount(classes, unit[others] * beaten, len(lost))
-        if v is not None:
-            pair = v[k].take(classes)
-            if totals[k] > 0:
-                as_negative[others] += pair * (1.0 - beaten / totals[k])
-            # A positive beats the negatives at or below its position. Half of a tie counts at the next position.
-            half = 0.5 * pair * unit[others] / totals[classes]
-            places += [first + left, first + right]
-            weights += [half, half]
-            first += len(positive.values) + 1
-    if v is None:
-        return PartCounts(lost, None, as_negative)
+        pair = v[k].take(classes)
+        if totals[k] > 0:
+            as_negative[others] += pair * (1.0 - beaten / totals[k])
+        # A positive beats the negatives at or below its position. Half of a tie counts at the next position.
+        half = 0.5 * pair * unit[others] / totals[classes]
+        places += [first + left, first + right]
+        weights += [half, half]
+        first += len(positive.values) + 1
     at = np.concatenate(places)
     negatives_at = sparse.csr_array((np.concatenate(weights), (np.zeros_like(at), at)), shape=(1, first))
     return PartCounts(lost, negatives_at, as_negative)
@@ -187,8 +191,7 @@ def count_part(positives: Sequence[Positives], totals: Floats, rows: Rows, v: Fl
 
 def add_counts(parts: Sequence[PartCounts]) -> PartCounts:
     """Return the sum of the counts of several parts, without ``as_negative``."""
-    negatives_at = [part.negatives_at for part in parts if part.negatives_at is not None]
-    total = reduce(lambda a, b: a + b, negatives_at) if negatives_at else None
+    total = reduce(operator.add, (part.negatives_at for part in parts))
     return PartCounts(np.sum([part.lost for part in parts], axis=0), total, np.zeros(0))
 
 
@@ -199,7 +202,6 @@ def pair_matrix(lost: Floats, totals: Floats) -> Floats:
 
 def wins_of_positives(total: PartCounts, positives: Sequence[Positives]) -> list[Floats]:
     """Return, for each class, ``(M + 1,)`` ``Σ_j v_ij mean_j ψ(F_mi, ·)`` of its sorted positives."""
-    assert total.negatives_at is not None
     sizes = np.cumsum([len(each.values) + 1 for each in positives])[:-1]
     return [np.cumsum(each) for each in np.split(total.negatives_at.toarray().ravel(), sizes)]
 
@@ -211,41 +213,3 @@ def influence(positives: Sequence[Positives], wins: Sequence[Floats], rows: Rows
         sorted_rows, left, _ = rank(positive.values, x, own)
         out[sorted_rows] += won[left]
     return out
-
-
-class ClassCounts:
-    """For the sorted positives ``first`` to ``last`` of class ``i``, the rows of each class that they beat."""
-
-    def __init__(self, i: int, first: int, last: int, values: Column, counts: Ints) -> None:
-        """``values`` are all positives of class ``i``, and ``counts`` the ``(C,)`` numbers of rows."""
-        self.i, self.first, self.values = i, first, values[first:last]
-        self._every = values
-        self.doubled = np.zeros((last - first + 1, len(counts)), np.uint32 if counts.sum() < 2**31 else np.uint64)
-        """``(M + 1, C)`` twice the rows that fall on each positive, and above all; after :meth:`close`, those below
-        it."""
-
-    def add(self, codes: NDArray[Any], x: Column) -> None:
-        """Count ascending scores of rows of these classes, without class ``i``; half of a tie falls above."""
-        flat, one = self.doubled.reshape(-1), self.doubled.dtype.type(1)
-        others = np.flatnonzero(codes != self.i)
-        for at in find(self.values, x[others]):
-            at *= self.doubled.shape[1]
-            at += codes[others]
-            np.add.at(flat, at, one)  # with a Python number it takes twenty times as long
-
-    def close(self) -> Ints:
-        """Turn the counts into prefix sums, and return their ``(C,)`` sums over the positives."""
-        for column in self.doubled.T:
-            np.cumsum(column, dtype=self.doubled.dtype, out=column)
-        return np.asarray(self.doubled[:-1].sum(axis=0, dtype=np.int64))
-
-    def beaten(self, x: Column, members: Ints) -> tuple[Ints, Floats]:
-        """Return the members of class ``i`` whose score is among these positives, and the rows of each class that they
-        beat, ``(C, M)``.
-
-        A row may get the position of any positive that ties with it: they beat the same rows.
-        """
-        rows, left, _ = rank(self._every, x, members)
-        begin, end = np.searchsorted(left, [self.first, self.first + len(self.values)])
-        doubled = self.doubled[left[begin:end] - self.first]
-        return rows[begin:end], 0.5 * np.array(doubled.T, dtype=np.float64, order="C")

@@ -1,10 +1,10 @@
-"""Summarise the scores of one model, in memory or in files, for a report."""
+"""Summarise the scores of one model for a report."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from mauc._kernels.auc import auc_influence
 from mauc._typing import Floats, Ints
 from mauc.metrics.measures import PairMeasure
-from mauc.metrics.uncertainty import Moments, Sample, Sizes, squares_about
+from mauc.metrics.uncertainty import Moments, Sample, Sizes
 from mauc.partition import ClassPartition
 
-__all__ = ["EACH_OTHER", "ScoreSummary", "Spread", "difference_squares", "summarise"]
+__all__ = ["ScoreSummary", "Spread", "summarise", "summarise_sample"]
 
 EACH_OTHER = np.array([[0.0, 0.5], [0.5, 0.0]])
 """Pair weights of two classes."""
@@ -31,10 +31,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoreSummary:
-    """Sums over the N rows of the scores of one model for C classes.
-
-    :func:`summarise` computes it from scores in memory, :class:`mauc.metrics.out_of_core.StreamedScores` from files.
-    """
+    """Sums over the N rows of the scores of one model for C classes."""
 
     matrix: Floats
     """``(C, C)`` ``AUC_{i|j}``, NaN on the diagonal."""
@@ -47,13 +44,13 @@ class ScoreSummary:
     pair: Callable[[int, int], Spread]
     """For the mean of ``AUC_{i|j}`` and ``AUC_{j|i}``, over the rows of j and of i."""
     influence: NDArray[np.floating]
-    """``(N,)`` influence of each row with ``"ovo"``, up to a constant of its class; empty if it is not needed."""
+    """``(N,)`` influence of each row with ``"ovo"``."""
     difference: Callable[[NDArray[np.floating]], Moments]
     """Moments of the influences minus those of another model."""
     fingerprint: bytes
     """Hash, equal for identical scores; empty unless ``compared``."""
     hits: Floats
-    """``(N,)`` 1 for each correctly predicted row; empty if the scores were read in parts."""
+    """``(N,)`` 1 for each correctly predicted row."""
 
 
 def summarise(
@@ -62,16 +59,18 @@ def summarise(
     predicted: Ints | None = None,
     *,
     groups: Ints | None = None,
+    weights: Mapping[str, Floats] | None = None,
     compared: bool = False,
 ) -> ScoreSummary:
-    """Summarise ``(N, C)`` scores in memory; for several repeats, by the means over them.
+    """Summarise ``(N, C)`` scores; for several repeats, by the means over them.
 
     ``predicted`` are the predicted classes; default: the classes with the highest scores. ``groups`` has the group
-    number of each row. ``compared`` keeps the fingerprint.
+    number of each row. ``weights`` are the pair weights ``"ovo"`` and ``"ova"``; default: those of the partition.
+    ``compared`` keeps the fingerprint.
     """
     highest = [scores.argmax(axis=1) for scores in repeats] if predicted is None else [predicted]
     hits = np.mean([each == partition.codes for each in highest], axis=0)
-    ovo, ova = partition.pair_weights("ovo"), partition.pair_weights("ova")
+    ovo, ova = ((weights or {}).get(kind, partition.pair_weights(kind)) for kind in ("ovo", "ova"))
     problems = [partition.problem(scores, ovo, normalised=False) for scores in repeats]
     both = [PairMeasure().matrix_and_influence(problem) for problem in problems]
     matrix, influence = (_mean(each) for each in zip(*both, strict=True))
@@ -100,6 +99,37 @@ def summarise(
     )
 
 
+def summarise_sample(
+    partition: ClassPartition,
+    scores: NDArray[np.floating],
+    *,
+    counts: Ints,
+    matrix: Floats,
+    right: Floats,
+    compared: bool = False,
+) -> ScoreSummary:
+    """Summarise a table from a sample of its rows: ``(M, C)`` scores of the rows of the partition.
+
+    ``counts``, ``matrix`` and ``right`` are those of all rows; the variances of the influences are those of the sample.
+    """
+    sizes = ClassPartition.of_sizes(counts)
+    weights = {kind: sizes.pair_weights(kind) for kind in ("ovo", "ova")}
+    sample = summarise(partition, [scores], weights=weights, compared=compared)
+
+    def of_all(spread: Spread, classes: Any = slice(None)) -> Spread:
+        return Spread(replace(spread.sizes, scored=counts[classes].astype(np.float64)), spread.moments)
+
+    return replace(
+        sample,
+        matrix=matrix,
+        right=right,
+        constant=sample.constant & (np.nan_to_num(matrix, nan=0.5) == 0.5).all(axis=1),
+        spread={kind: of_all(spread) for kind, spread in sample.spread.items()},
+        pair=lambda i, j: of_all(sample.pair(i, j), [j, i]),
+        fingerprint=sample.fingerprint + matrix.tobytes(),
+    )
+
+
 def _mean(arrays: Iterable[Floats]) -> Floats:
     """Return the mean of the arrays; a single array stays as it is, to the last bit."""
     first, *others = arrays
@@ -109,21 +139,3 @@ def _mean(arrays: Iterable[Floats]) -> Floats:
 def _fingerprint(columns: Iterable[NDArray[np.floating]]) -> bytes:
     """Return a hash of the columns; -0.0 counts as the 0.0 that it equals."""
     return b"".join(hashlib.blake2b((x + x.dtype.type(0)).data, digest_size=16).digest() for x in columns)
-
-
-def difference_squares(
-    codes: NDArray[Any],
-    counts: Ints,
-    a: NDArray[np.floating],
-    b: NDArray[np.floating],
-    rows: int = 1 << 20,
-) -> Floats:
-    """Return the ``(C,)`` :attr:`Moments.squares` of ``a − b``, from ``rows`` rows at a time."""
-    parts = [slice(begin, begin + rows) for begin in range(0, len(codes), rows)]
-
-    def difference(part: slice) -> Floats:
-        return a[part].astype(np.float64) - b[part]
-
-    mean = np.sum([np.bincount(codes[part], difference(part), len(counts)) for part in parts], axis=0) / counts
-    squares = [squares_about(mean, difference(part), codes[part], 1.0 / counts[codes[part]]) for part in parts]
-    return np.asarray(np.sum(squares, axis=0))

@@ -24,10 +24,10 @@ from mauc._validation import (
     listing,
 )
 from mauc.metrics.inference import NO_DIFFERENCE, ModelComparison, small_class_note
-from mauc.metrics.out_of_core import ScoredRows, StreamedScores, read_columns
+from mauc.metrics.out_of_core import ScoredRows, read_all, score_rows
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.subgroups import Subgroup, subgroup_notes, subgroup_scores
-from mauc.metrics.summary import ScoreSummary, summarise
+from mauc.metrics.summary import ScoreSummary, summarise, summarise_sample
 from mauc.metrics.uncertainty import (
     Interval,
     Sample,
@@ -39,7 +39,6 @@ from mauc.metrics.uncertainty import (
 from mauc.partition import ClassPartition
 from mauc.report.decisions import Guess, guess_of
 from mauc.report.further import Further, look_further
-from mauc.report.pairs import Drawn, Layout
 from mauc.report.proportions import independent_rows
 
 __all__ = ["Judgement", "ModelScore", "PairScore", "judge", "judge_rows"]
@@ -62,11 +61,9 @@ class ModelScore:
     matrix: Floats
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
     scores: NDArray[Any]
-    """``(N, C)`` scores of the first repeat, columns in the same order; no rows if the scores were read in parts."""
+    """``(N, C)`` scores of the first repeat, columns in the same order."""
     influence: Floats
-    """``(N,)`` influence of each row on the multiclass AUC; empty if the scores were read in parts."""
-    drawn: Drawn | None = None
-    """Histograms and curves for the page, if the scores were read in parts."""
+    """``(N,)`` influence of each row on the multiclass AUC."""
     rows: float | None = None
     """Effective number of independent rows for the accuracy, if rows are in groups."""
 
@@ -85,7 +82,10 @@ class PairScore:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """All numbers of a report. Classes are ordered by falling frequency everywhere."""
+    """All numbers of a report. Classes are ordered by falling frequency everywhere.
+
+    ``codes``, and the scores and influences of the models, have the rows of the table, or of a sample of them.
+    """
 
     labels: tuple[str, ...]
     counts: Ints
@@ -104,11 +104,15 @@ class Judgement:
     training_counts: dict[str, int] | None = None
     """Training rows of each class; None if they were not given."""
     further: Further | None = None
-    """Results of the first model by class; None if the scores were read in parts."""
+    """Results of the first model by class; None if the rows are a sample."""
     groups: Ints | None = None
     """``(N,)`` number of the group of each row; None if all rows are independent."""
     subgroups: tuple[Subgroup, ...] = ()
     """The first model on the rows of each level of a column."""
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.counts.sum())
 
     @property
     def headline(self) -> ModelScore:
@@ -256,10 +260,13 @@ def judge_rows(
     *,
     level: float = 0.95,
     listed: int = LISTED,
-    budget: float = 2.0 * 2**30,
-    layout: Layout | None = None,
+    most_rows: int = 1_000_000,
+    most_scores: int = 1 << 26,
 ) -> Judgement:
-    """Judge rows that are read in parts and that all models share, as :func:`judge` but without ``further``.
+    """Judge rows that are read in parts and that all models share.
+
+    Up to ``most_rows`` rows and ``most_scores`` scores are read whole, for :func:`judge`. Otherwise intervals, tests
+    and pictures come from a sample of that many, and ``further`` is None.
 
     Parameters
     ----------
@@ -268,35 +275,43 @@ def judge_rows(
     absent : classes without a row, which are not among the labels
     level, listed
         As in :func:`judge`.
-    budget : bytes of memory to stay within
-    layout : the data that a page has room for; pass the same one to :func:`mauc.report.pairs.pair_data`
+    most_rows, most_scores : size of the sample of each model
     """
     rows = next(iter(models.values()))
-    partition = _of_sizes(rows.counts)
-    weights = {kind: partition.pair_weights(kind) for kind in ("ovo", "ova")}
-    layout = layout or Layout.of(len(labels), len(models))
-    summaries, drawings = [], []
-    for each in models.values():
-        streamed = StreamedScores(each, budget=budget, compared=len(models) > 1)
-        drawings.append(Drawn(layout, streamed.low, streamed.high, streamed.own))
-        summaries.append(streamed.summary(weights, drawings[-1].add))
+    n_sample, n_rows = min(most_rows, most_scores // len(labels)), len(rows.codes)
+    if n_rows <= n_sample:
+        whole = {name: read_all(each) for name, each in models.items()}
+        found = judge(np.asarray(labels)[rows.codes], whole, labels=labels, level=level, listed=listed)
+        return replace(found, absent=tuple(absent))
+    scored = {name: score_rows(each, n_sample) for name, each in models.items()}
+    codes = next(iter(scored.values())).codes.astype(np.int64)
+    partition = ClassPartition(codes, len(labels))
+    summaries = [
+        summarise_sample(
+            partition,
+            each.scores,
+            counts=rows.counts,
+            matrix=each.matrix,
+            right=each.right.astype(np.float64),
+            compared=len(models) > 1,
+        )
+        for each in scored.values()
+    ]
     judged = _judgement(
         [
-            _model(name, rows.counts, found, level, drawn=drawn)
-            for name, found, drawn in zip(models, summaries, drawings, strict=True)
+            _model(name, rows.counts, summary, level, scores=each.scores)
+            for (name, each), summary in zip(scored.items(), summaries, strict=True)
         ],
         summaries,
         listed,
         labels=tuple(labels),
         counts=rows.counts,
-        codes=rows.codes,
+        codes=codes,
         absent=tuple(absent),
         level=level,
     )
-    # With many classes, the curves of the listed pairs take one more reading.
-    missing = drawings[0].add_curves(layout.curves(0, (*judged.worst, *judged.rarest)))
-    read_columns(rows, missing, drawings[0].add)
-    return judged
+    note = f"Intervals, tests and curves come from a sample of {len(codes)} of the {n_rows} rows."
+    return replace(judged, notes=(*judged.notes, note))
 
 
 def _judgement(
@@ -350,12 +365,11 @@ def _model(
     summary: ScoreSummary,
     level: float,
     *,
-    scores: NDArray[Any] | None = None,
+    scores: NDArray[Any],
     groups: Ints | None = None,
-    drawn: Drawn | None = None,
 ) -> ModelScore:
     """Return the scores of a model."""
-    partition = _of_sizes(counts)
+    partition = ClassPartition.of_sizes(counts)
     intervals = {
         kind: CONSTANT
         if summary.constant.all()
@@ -371,16 +385,10 @@ def _model(
         accuracy=float(summary.right.sum() / counts.sum()),
         balanced_accuracy=float((summary.right / counts).mean()),
         matrix=summary.matrix,
-        scores=np.empty((0, len(counts))) if scores is None else scores,
-        influence=np.empty(0) if scores is None else np.asarray(summary.influence, dtype=np.float64),
-        drawn=drawn,
+        scores=scores,
+        influence=np.asarray(summary.influence, dtype=np.float64),
         rows=None if groups is None else independent_rows(summary.hits, groups),
     )
-
-
-def _of_sizes(counts: Ints) -> ClassPartition:
-    """Return a partition with one weighted row per class: pair weights depend on class sizes alone."""
-    return ClassPartition(np.arange(len(counts)), len(counts), counts.astype(np.float64))
 
 
 def _tests(
@@ -465,12 +473,9 @@ def _of_groups(judgement: Judgement, *, few: int = 30) -> list[str]:
 
 def _of_hidden_errors(judgement: Judgement) -> list[str]:
     """Name a small class that decides the interval although none of its rows is ranked wrong."""
-    influence = judgement.headline.influence
-    if not len(influence):
-        return []
     partition = ClassPartition(judgement.codes, len(judgement.labels))
     sample = Sample.of(partition, partition.pair_weights("ovo"), judgement.groups)
-    found = small_class_note(sample, influence, judgement.labels)
+    found = small_class_note(sample, judgement.headline.influence, judgement.labels)
     return [f"{found[0].upper()}{found[1:]}."] if found else []
 
 

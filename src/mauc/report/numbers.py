@@ -12,7 +12,7 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
     further = judgement.further
     tables = tables_of(judgement)
     return {
-        "rows": len(judgement.codes),
+        "rows": judgement.n_rows,
         "level": judgement.level,
         "models": [_model(model) for model in judgement.models],
         "tests": [

@@ -67,7 +67,7 @@ def render(
     environment = _environment()
     folder = resources.files("mauc.report") / "templates"
     pairs = pair_data(judgement)
-    rows = len(judgement.codes)
+    rows = judgement.n_rows
     further = judgement.further
     page: str = environment.get_template("report.html.j2").render(
         title=title,

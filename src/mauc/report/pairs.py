@@ -22,7 +22,7 @@ from mauc.metrics.curves import thinned
 if TYPE_CHECKING:
     from mauc.report.judgement import Judgement, PairScore
 
-__all__ = ["MOST_CLASSES", "Drawn", "Layout", "pair_data", "thinned_curve"]
+__all__ = ["MOST_CLASSES", "Layout", "pair_data", "thinned_curve"]
 
 MOST_CLASSES = 400
 """With more classes, the page draws the rarest ones."""
@@ -98,53 +98,16 @@ class Layout:
         return [pair for pair in both if min(pair) >= 0] if m == 0 else []
 
 
-class Drawn:
-    """Histograms of each column within each class, and ROC curves, of one model.
+class _Drawn:
+    """Histograms of each column within each class, and the ROC curves of some pairs of shown classes, of one model."""
 
-    Both are counts of scores between edges, so rows can be added in batches.
-    """
-
-    def __init__(self, layout: Layout, low: Floats, high: Floats, own: Sequence[NDArray[Any]]) -> None:
-        """Prepare the counts: ``low`` and ``high`` are the ``(C,)`` ranges of the columns, ``own`` the scores of each
-        class in its own column, ascending."""
+    def __init__(self, layout: Layout, codes: Ints, scores: NDArray[Any], curves: Iterable[tuple[int, int]]) -> None:
         self.layout = layout
-        shown = range(layout.first, layout.first + layout.shown)
-        self.ranges = [(float(low[i]), float(high[i])) for i in shown]
-        self.positives = [np.unique(_at_even_ranks(own[i], layout.thresholds)).astype(np.float64) for i in shown]
-        none = np.zeros(0)
+        with_curves = {i for i, _ in curves}
         self.columns = [
-            _ColumnCounts.of(layout, *ends, positives if layout.all_curves else none)
-            for ends, positives in zip(self.ranges, self.positives, strict=True)
+            _ColumnCounts.of(layout, i, codes, scores[:, layout.first + i], i in with_curves)
+            for i in range(layout.shown)
         ]
-
-    @classmethod
-    def of(cls, layout: Layout, codes: Ints, scores: NDArray[Any], curves: Iterable[tuple[int, int]]) -> Drawn:
-        """Count scores in memory, with these curves."""
-        n_classes = scores.shape[1]
-        own = [np.sort(scores[codes == k, k]) for k in range(n_classes)]
-        drawn = cls(layout, scores.min(axis=0), scores.max(axis=0), own)
-        drawn.add_curves(curves)
-        for i in range(layout.first, n_classes):
-            order = np.argsort(scores[:, i])
-            drawn.add(i, codes[order], scores[order, i])
-        return drawn
-
-    def add_curves(self, curves: Iterable[tuple[int, int]]) -> list[int]:
-        """Prepare these curves, pairs of shown classes; return the columns whose scores must be added again."""
-        wanted = sorted({i for i, _ in curves if not len(self.columns[i].thresholds)})
-        for i in wanted:
-            self.columns[i] = _ColumnCounts.of(self.layout, *self.ranges[i], self.positives[i])
-        return [i + self.layout.first for i in wanted]
-
-    def add(self, i: int, codes: NDArray[Any], x: NDArray[Any]) -> None:
-        """Add scores of column ``i``, ascending, with the classes of their rows."""
-        first = self.layout.first
-        if i < first:
-            return
-        if first:
-            shown = codes >= first
-            codes, x = codes[shown] - first, x[shown]
-        self.columns[i - first].add(codes, x)
 
     @property
     def axes(self) -> list[_Axis]:
@@ -175,21 +138,25 @@ class _ColumnCounts:
     """``(C, E + 1)`` scores of each class below the first edge, between edges, and above the last."""
 
     @classmethod
-    def of(cls, layout: Layout, low: float, high: float, thresholds: Floats) -> _ColumnCounts:
+    def of(cls, layout: Layout, i: int, codes: Ints, x: NDArray[Any], with_curves: bool) -> _ColumnCounts:
+        """Count the scores ``x`` of the shown class ``i``."""
+        low, high = float(x.min()), float(x.max())
         axis = _Axis(low, high, False) if low < high else _Axis(low - 0.5, low + 0.5, False)
         ends = special.logit(np.clip([low, high], CLIP, 1.0 - CLIP)) if low >= 0.0 and high <= 1.0 else np.zeros(2)
         log_odds = _Axis(float(ends[0]), float(ends[1]), True) if ends[0] < ends[1] else None
+        thresholds = np.zeros(0)
+        if with_curves:
+            positives = _at_even_ranks(np.sort(x[codes == layout.first + i]), layout.thresholds)
+            thresholds = np.unique(positives).astype(np.float64)
         edges = [axis.edges(layout.bins), axis.edges(20), thresholds, np.nextafter(thresholds, np.inf)]
         if log_odds is not None:
             edges.append(log_odds.edges(layout.bins))
         every = np.unique(np.concatenate(edges))
-        return cls(axis, log_odds, thresholds, every, np.zeros((layout.shown, len(every) + 1), dtype=np.int64))
-
-    def add(self, codes: NDArray[Any], x: NDArray[Any]) -> None:
-        ends = np.searchsorted(x, self.edges)
-        between = np.repeat(np.arange(len(self.edges) + 1), np.diff(ends, prepend=0, append=len(x)))
-        between += codes * np.int64(len(self.edges) + 1)
-        self.counts += np.bincount(between, minlength=self.counts.size).reshape(self.counts.shape)
+        shown = codes >= layout.first
+        between = np.searchsorted(every, x[shown], side="right")
+        between += (codes[shown] - layout.first) * (len(every) + 1)
+        counts = np.bincount(between, minlength=layout.shown * (len(every) + 1))
+        return cls(axis, log_odds, thresholds, every, counts.reshape(layout.shown, -1))
 
     def below(self, at: Floats, classes: Any = slice(None)) -> Ints:
         """Return ``(C, E)`` numbers of scores of these classes below some of the edges."""
@@ -230,7 +197,7 @@ def pair_data(judgement: Judgement, layout: Layout | None = None) -> dict[str, A
         axes: list[_Axis] = []
         histograms, roc = None, {}
         if full or curves:
-            drawn = model.drawn or Drawn.of(layout, judgement.codes, model.scores, curves)
+            drawn = _Drawn(layout, judgement.codes, model.scores, curves)
             axes, histograms = drawn.axes, drawn.histograms
             roc = {pair: drawn.curve(*pair) for pair in curves}
         models.append(

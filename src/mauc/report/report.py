@@ -128,4 +128,4 @@ class Report:
     def __repr__(self) -> str:
         found = self.judgement
         scores = ", ".join(f"{m.name} {m.mauc.score:.3f} ({m.mauc.low:.3f} to {m.mauc.high:.3f})" for m in found.models)
-        return f"Report: {scores}; {len(found.codes)} rows, {len(found.labels)} classes"
+        return f"Report: {scores}; {found.n_rows} rows, {len(found.labels)} classes"
