@@ -4,8 +4,8 @@
 2. The second pass counts the pairs of each column (:mod:`mauc.metrics.partial_counts`).
 
 AUCs and accuracies count all rows and equal those of scores in memory. Standard errors, tests and pictures come from
-the sample: all rows of a small class, and equally many of each large class. With 200,000 rows of a class, its share in
-a standard error is known to about 0.2 %. Exact ones took a third pass, 300 more lines and three times the time.
+the sample: all rows of a small class, and about equally many of each large class. Exact standard errors would need the
+influence of every row, and a third pass: three times the time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class ScoredRows(Protocol):
     """``(C,)`` rows of each class."""
 
     def scan(self, columns: Sequence[int], n_rows: int) -> Iterator[tuple[int, list[Column]]]:
-        """Yield the first row and the scores of these columns, for batches of about ``n_rows`` rows, in order."""
+        """Yield the first row and the scores of these columns, for batches of about ``n_rows`` rows, in order.
+
+        A column has the same data type in all batches.
+        """
         ...
 
 
@@ -56,14 +59,17 @@ def read_all(rows: ScoredRows) -> NDArray[np.floating]:
     return np.concatenate([np.column_stack(columns) for _, columns in rows.scan(range(len(rows.counts)), 1 << 18)])
 
 
-def score_rows(rows: ScoredRows, n_sample: int, *, batch: int = 1 << 24) -> PartScores:
+def score_rows(rows: ScoredRows, n_sample: int, *, batch: int = 1 << 24, n_scans: int = 16) -> PartScores:
     """Return the scores of all rows and a sample of about ``n_sample``, the same for all models of the same rows.
 
-    O(N·C log N) time; memory for N own-class scores, N class codes, the sample, and batches of ``batch`` scores.
+    The second pass reads some columns at a time, in at most ``n_scans`` scans: the more rows are in a batch of
+    ``batch`` scores, the faster is the search. O(N·C log N) time; memory for N own-class scores, N class codes, the
+    sample and batches.
     """
     counts = rows.counts
     n_classes, n_threads = len(counts), thread_count()
-    sampled = _sample(rows.codes, counts, n_sample)
+    # Not seed 0: rows that were drawn with it would be sampled by the numbers that drew their classes.
+    share, rng = _shares(counts, n_sample), np.random.default_rng(0x6D617563)
     right = np.zeros(n_classes, dtype=np.int64)
     own: list[Column] = []
     filled = np.zeros(n_classes, dtype=np.int64)
@@ -77,31 +83,29 @@ def score_rows(rows: ScoredRows, n_sample: int, *, batch: int = 1 << 24) -> Part
             own[k][filled[k] : filled[k] + len(mine)] = mine
             filled[k] += len(mine)
         right += np.bincount(codes[_highest(columns) == codes], minlength=n_classes)
-        here = np.flatnonzero(sampled[first : first + len(codes)])
+        here = np.flatnonzero(rng.random(len(codes)) < share[codes])
         some.append((codes[here], np.column_stack([x[here] for x in columns])))
     for x in own:
         x.sort()
 
-    def lost(k: int) -> Floats:
-        found = np.zeros(n_classes)
-        for first, (x,) in rows.scan([k], max(1, batch // (2 * n_threads))):
-            found += lost_pairs(k, Positives(own[k], None), n_classes, rows.codes[first : first + len(x)], x)
-        return found
+    lost = np.zeros((n_classes, n_classes))
+
+    def count(some_columns: Sequence[int]) -> None:
+        for first, columns in rows.scan(some_columns, max(1, batch // (2 * n_threads * len(some_columns)))):
+            codes = rows.codes[first : first + len(columns[0])]
+            for k, x in zip(some_columns, columns, strict=True):
+                lost[:, k] += lost_pairs(k, Positives(own[k], None), n_classes, codes, x)
 
     with ThreadPoolExecutor(n_threads) as pool:  # NumPy releases the interpreter lock while it sorts and searches
-        matrix = pair_matrix(np.stack(list(pool.map(lost, range(n_classes))), axis=1), counts.astype(np.float64))
+        list(pool.map(count, (each.tolist() for each in np.array_split(range(n_classes), min(n_classes, n_scans)))))
+    matrix = pair_matrix(lost, counts.astype(np.float64))
     return PartScores(matrix, right, *(np.concatenate(each) for each in zip(*some, strict=True)))
 
 
-def _sample(codes: NDArray[Any], counts: Ints, n_sample: int) -> NDArray[np.bool_]:
-    """Return an ``(N,)`` mask of about ``n_sample`` rows: all rows of a small class, equally many of each large one."""
+def _shares(counts: Ints, n_sample: int, *, least: int = 30) -> Floats:
+    """Return the share of each class in a sample of about ``n_sample`` rows, with equally many of each large class."""
     most = bisect_right(range(int(counts.max()) + 1), n_sample, key=lambda most: np.minimum(counts, most).sum()) - 1
-    most = max(1, most)
-    rng = np.random.default_rng(0)
-    sampled = (counts <= most)[codes]
-    for k in np.flatnonzero(counts > most):
-        sampled[rng.choice(np.flatnonzero(codes == k), most, replace=False, shuffle=False)] = True
-    return sampled
+    return np.minimum(1.0, max(most, least) / counts)
 
 
 def _highest(columns: Sequence[Column]) -> Ints:

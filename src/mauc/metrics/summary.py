@@ -31,7 +31,10 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoreSummary:
-    """Sums over the N rows of the scores of one model for C classes."""
+    """Sums over the N rows of the scores of one model for C classes.
+
+    If the rows are a sample, ``influence`` and ``hits`` have its rows alone.
+    """
 
     matrix: Floats
     """``(C, C)`` ``AUC_{i|j}``, NaN on the diagonal."""
@@ -48,7 +51,7 @@ class ScoreSummary:
     difference: Callable[[NDArray[np.floating]], Moments]
     """Moments of the influences minus those of another model."""
     fingerprint: bytes
-    """Hash, equal for identical scores; empty unless ``compared``."""
+    """Equal for identical scores, if ``compared``."""
     hits: Floats
     """``(N,)`` 1 for each correctly predicted row."""
 
@@ -108,24 +111,41 @@ def summarise_sample(
     right: Floats,
     compared: bool = False,
 ) -> ScoreSummary:
-    """Summarise a table from a sample of its rows: ``(M, C)`` scores of the rows of the partition.
+    r"""Summarise a table from a sample of its rows: ``(M, C)`` scores of the rows of the partition.
 
-    ``counts``, ``matrix`` and ``right`` are those of all rows; the variances of the influences are those of the sample.
+    ``counts``, ``matrix`` and ``right`` are those of all rows. The variances of the influences are those of the sample,
+    plus :math:`3 w_i^2 / m_i` for a class of which only :math:`m_i` rows are in the sample: rows that it does not have
+    are less than a share of :math:`3 / m_i` (at a level of 95 %), and differ from the mean by at most :math:`w_i`. The
+    variance of a score is at most :math:`\mu_i (w_i - \mu_i)`, with the mean of all rows.
     """
     sizes = ClassPartition.of_sizes(counts)
     weights = {kind: sizes.pair_weights(kind) for kind in ("ovo", "ova")}
     sample = summarise(partition, [scores], weights=weights, compared=compared)
+    sampled = partition.counts
+    unseen = np.where(sampled < counts, 3.0 / sampled, 0.0)
 
-    def of_all(spread: Spread, classes: Any = slice(None)) -> Spread:
-        return Spread(replace(spread.sizes, scored=counts[classes].astype(np.float64)), spread.moments)
+    def of_all(spread: Spread, v: Floats, classes: Any) -> Spread:
+        aucs = np.nan_to_num(matrix[np.ix_(classes, classes)])
+        mean = (v * aucs).sum(axis=1) + (v * aucs).sum(axis=0)
+        weight = v.sum(axis=1) + v.sum(axis=0)
+        known = sampled[classes] * spread.moments.squares
+        variance = np.minimum(known + unseen[classes] * weight**2, mean * (weight - mean))
+        return Spread(Sizes.of_counts(counts[classes], v), Moments(mean, variance / counts[classes]))
 
+    def difference(other: NDArray[np.floating]) -> Moments:
+        mean, squares, *_ = sample.difference(other)
+        weight = weights["ovo"].sum(axis=1) + weights["ovo"].sum(axis=0)
+        return Moments(mean, (sampled * squares + unseen * weight**2) / counts)
+
+    every = np.arange(len(counts))
     return replace(
         sample,
         matrix=matrix,
         right=right,
         constant=sample.constant & (np.nan_to_num(matrix, nan=0.5) == 0.5).all(axis=1),
-        spread={kind: of_all(spread) for kind, spread in sample.spread.items()},
-        pair=lambda i, j: of_all(sample.pair(i, j), [j, i]),
+        spread={kind: of_all(spread, weights[kind], every) for kind, spread in sample.spread.items()},
+        pair=lambda i, j: of_all(sample.pair(i, j), EACH_OTHER, np.array([j, i])),
+        difference=difference,
         fingerprint=sample.fingerprint + matrix.tobytes(),
     )
 

@@ -132,8 +132,6 @@ class Sizes:
     """``(C,)`` sum of the squared shares of the columns in the influence of a row; 1 if one column makes all of it."""
     groups: float = field(default=math.inf, kw_only=True)
     """Effective number of groups; infinite if no group has rows of two classes."""
-    scored: Floats | None = field(default=None, kw_only=True)
-    """``(C,)`` rows that the score counts, if the moments are those of a sample of them; else ``size``."""
 
     @classmethod
     def of_shares(cls, present: NDArray[np.bool_], square: Floats, cube: Floats, v: Floats) -> Sizes:
@@ -154,11 +152,6 @@ class Sizes:
     def counts(self) -> NDArray[np.bool_]:
         """``(C,)`` which classes have rows, and pairs whose weight is more than rounding."""
         return (self.size > 0) & (self.weight > 1e-12)
-
-    @property
-    def rows(self) -> Floats:
-        """``(C,)`` rows that the score counts."""
-        return self.size if self.scored is None else self.scored
 
     @cached_property
     def freedom(self) -> Floats:
@@ -258,7 +251,7 @@ def interval_of_moments(sizes: Sizes, score: float, moments: Moments, level: flo
     """Return :func:`interval` from the sums over the rows alone."""
     model = _Model.of(sizes, score, moments)
     # The common variance is about the mean of all rows, not about that of the class.
-    from_common_mean = model.mean - np.average(model.mean, weights=np.where(sizes.counts, sizes.rows, 0.0))
+    from_common_mean = model.mean - np.average(model.mean, weights=np.where(sizes.counts, sizes.size, 0.0))
     size, freedom = _effective_size(
         sizes, moments, model.bernoulli, score * (1.0 - score), 0.25, INTERVAL_SHRINKAGE, from_common_mean**2
     )
@@ -376,7 +369,7 @@ def _effective_size(
     """
     used = sizes.counts
     squares, known = sizes.scaled(moments.squares), sizes.freedom[used]
-    part = sizes.weight[used] ** 2 / sizes.rows[used]
+    part = sizes.weight[used] ** 2 / sizes.size[used]
     cell_ratio = np.broadcast_to(moments.cell_ratio, used.shape)[used]
     relative = sizes.concentration[used] * cell_ratio
     relative /= relative.max()

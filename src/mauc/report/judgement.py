@@ -84,7 +84,7 @@ class PairScore:
 class Judgement:
     """All numbers of a report. Classes are ordered by falling frequency everywhere.
 
-    ``codes``, and the scores and influences of the models, have the rows of the table, or of a sample of them.
+    If the scores were too many for memory, ``codes``, scores and influences are those of a sample of the rows.
     """
 
     labels: tuple[str, ...]
@@ -261,12 +261,12 @@ def judge_rows(
     level: float = 0.95,
     listed: int = LISTED,
     most_rows: int = 1_000_000,
-    most_scores: int = 1 << 26,
+    most_scores: int = 1 << 25,
 ) -> Judgement:
     """Judge rows that are read in parts and that all models share.
 
-    Up to ``most_rows`` rows and ``most_scores`` scores are read whole, for :func:`judge`. Otherwise intervals, tests
-    and pictures come from a sample of that many, and ``further`` is None.
+    Up to ``most_rows`` rows, and ``most_scores`` scores of all models, are read whole, for :func:`judge`. Otherwise
+    intervals, tests and pictures come from a sample of that size, and ``further`` is None.
 
     Parameters
     ----------
@@ -275,10 +275,10 @@ def judge_rows(
     absent : classes without a row, which are not among the labels
     level, listed
         As in :func:`judge`.
-    most_rows, most_scores : size of the sample of each model
+    most_rows, most_scores : most that is held in memory
     """
     rows = next(iter(models.values()))
-    n_sample, n_rows = min(most_rows, most_scores // len(labels)), len(rows.codes)
+    n_sample, n_rows = min(most_rows, most_scores // (len(labels) * len(models))), len(rows.codes)
     if n_rows <= n_sample:
         whole = {name: read_all(each) for name, each in models.items()}
         found = judge(np.asarray(labels)[rows.codes], whole, labels=labels, level=level, listed=listed)
@@ -310,7 +310,10 @@ def judge_rows(
         absent=tuple(absent),
         level=level,
     )
-    note = f"Intervals, tests and curves come from a sample of {len(codes)} of the {n_rows} rows."
+    note = (
+        f"The table has {n_rows:,} rows. AUCs and accuracies count all of them; the intervals of AUCs, tests and "
+        f"curves come from a sample of {len(codes):,} rows."
+    )
     return replace(judged, notes=(*judged.notes, note))
 
 
