@@ -8,7 +8,8 @@ Judge scores
     ``PairwiseAUCDisplay``, ``MinorityPairsDisplay`` and ``MulticlassROCDisplay`` draw it.
 
 Train a model
-    ``fit_table("table.csv", target="column")`` trains the best model it finds for a table in a given time.
+    ``fit_table("table.csv", target="column")`` trains the best model it finds for a table in a given time;
+    ``load_model`` loads one that was saved.
     ``MAUCClassifier()`` is linear, ``MAUCClassifierCV`` chooses its parameters, ``MAUCStackingClassifier`` combines
     models, ``MAUCPluginClassifier(estimator)`` turns the probabilities of any classifier into optimal scores.
     ``MAUCDecision(estimator)`` turns scores into decisions. All are scikit-learn estimators.
@@ -31,6 +32,7 @@ from mauc._lazy import lazily
 
 if TYPE_CHECKING:
     from mauc._tables.fit import FittedTable, fit_table
+    from mauc._tables.model_file import load_model
     from mauc.decision import MAUCDecision
     from mauc.ensemble import MAUCStackingClassifier
     from mauc.linear import MAUCClassifier, MAUCClassifierCV
@@ -74,6 +76,7 @@ __all__ = [
     "compare_cv_scores",
     "compare_mauc",
     "fit_table",
+    "load_model",
     "mauc_importance",
     "mauc_interval",
     "mauc_sample_size",
@@ -93,6 +96,7 @@ _HOME = dict.fromkeys(__all__, "mauc.metrics") | {
     "RareClassKFold": "mauc.model_selection",
     "SurrogateRisk": "mauc.risk",
     "fit_table": "mauc._tables.fit",
+    "load_model": "mauc._tables.model_file",
     "mauc_scorer": "mauc.model_selection",
 }
 

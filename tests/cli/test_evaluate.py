@@ -222,3 +222,22 @@ def test_subgroups_of_rows(run, scores):
         )
     assert "Subgroups, each against the other rows" in run(*call).stdout
     assert 'id="h-subgroups"' in Path("r.html").read_text(encoding="utf-8")
+
+
+def test_the_predicted_classes_of_mauc_predict_are_judged(run, tmp_path):
+    """Not those of the highest scores: the model decides otherwise."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice(["a", "b", "c"], 300)
+    table = pd.DataFrame(rng.random((300, 3)), columns=["score:a", "score:b", "score:c"]).assign(truth=truth)
+    table.assign(predicted=truth).to_csv(tmp_path / "right.csv", index=False)
+    table.to_csv(tmp_path / "highest.csv", index=False)
+    found, highest = (
+        run("evaluate", name, "--target", "truth", "--json", "--no-report") for name in ("right.csv", "highest.csv")
+    )
+    assert json.loads(found.stdout)["models"][0]["accuracy"] == 1.0
+    assert json.loads(highest.stdout)["models"][0]["accuracy"] < 0.5
+    assert "(predicted class: column 'predicted')" in run("evaluate", "right.csv", "--target", "truth").output
+    assert (
+        "(predicted class: the one with the highest score)"
+        in run("evaluate", "highest.csv", "--target", "truth").output
+    )

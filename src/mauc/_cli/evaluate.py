@@ -13,10 +13,11 @@ from mauc._cli.files import REPORTS, check_ending, check_writable
 from mauc._cli.output import current
 from mauc._io import write_whole
 from mauc._tables.errors import Failure, Usage
-from mauc._text import as_cell, visible
+from mauc._text import as_cell, of_cell, visible
 
 REPORT = REPORTS / "evaluation.html"
 GIB = 2.0**30
+BY_SCORE = "predicted class: the one with the highest score"
 
 
 def evaluate(
@@ -92,6 +93,7 @@ def evaluate(
             f"{parts.display} {why}, where --missing, --encoding, --separator, --header, --sheet, --drop-unlabelled, "
             f"--group and --by have no effect: leave them out{otherwise}"
         )
+    decided = BY_SCORE
     with output.working(f"evaluating {parts.display}"):
         if saved:
             output.note(f"{parts.display} holds scores of {saved.about}; {saved.how}")
@@ -107,7 +109,7 @@ def evaluate(
             def read(path: Path) -> Any:
                 return WholeTable(path, read_table(path, codes=codes, max_size=max_size, names=names, how=how))
 
-            found = _judge_whole(
+            found, decided = _judge_whole(
                 read(scores[0]),
                 [read(path) for path in compare or []],
                 None if truth is None else read(truth),
@@ -126,7 +128,7 @@ def evaluate(
     if found.absent:
         output.note(f"classes without a row are left out: {', '.join(map(visible, found.absent[:8]))}")
     output.say(
-        *headline(found),
+        *headline(found, decided),
         "",
         *([comparison(found)] if found.tests else []),
         *subgroups(found),
@@ -165,14 +167,14 @@ def _judge_whole(
     by: str | None,
     drop_unlabelled: bool,
     level: float,
-) -> Any:
-    """Judge tables in memory."""
+) -> tuple[Any, str]:
+    """Judge tables in memory; say how the first model predicts classes."""
     import numpy as np
 
     from mauc._tables.data import parse_groups
     from mauc._tables.flags import are_recurring_codes
     from mauc._tables.read import get_column, has_class
-    from mauc._tables.saved_scores import TRAINED_ON, trained_note
+    from mauc._tables.saved_scores import PREDICTED, TRAINED_ON, trained_note
     from mauc.report import judge
 
     tables, source = [scores, *others, *([truth] if truth else [])], truth or scores
@@ -200,11 +202,15 @@ def _judge_whole(
                 f"other, use --group {name}"
             )
     matrices = {name: table.scores([columns[c] for c in classes]) for name, (table, columns) in models.items()}
-    judgement = judge(labels, matrices, labels=np.array(classes), **belonging, level=level)
-    if TRAINED_ON not in features:
-        return judgement
-    note = trained_note(int((scores.rows[TRAINED_ON] == "yes").sum()), scores.n_rows)
-    return replace(judgement, notes=(f"{note}.", *judgement.notes)) if note else judgement
+    predicted, decided = None, BY_SCORE
+    if PREDICTED in features and PREDICTED not in next(iter(models.values()))[1].values():
+        decided = f"predicted class: column {PREDICTED!r}"
+        predicted = [of_cell(str(name)).strip() for name in scores.rows[PREDICTED]]
+    judgement = judge(labels, matrices, labels=np.array(classes), y_pred=predicted, **belonging, level=level)
+    if TRAINED_ON in features:
+        note = trained_note(int((scores.rows[TRAINED_ON] == "yes").sum()), scores.n_rows)
+        judgement = replace(judgement, notes=(*([f"{note}."] if note else []), *judgement.notes))
+    return judgement, decided
 
 
 def judge_parts(

@@ -122,7 +122,7 @@ def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], lis
     import numpy as np
 
     from mauc._tables.columns import same_columns
-    from mauc._tables.saved_scores import TRAINED_ON, were_trained_on
+    from mauc._tables.saved_scores import PREDICTED, TRAINED_ON, were_trained_on
     from mauc._tables.text import PREFIX
 
     _note_new_values(rows, loaded.columns, table)
@@ -134,7 +134,7 @@ def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], lis
     trained = were_trained_on(known, loaded.trained)
     if trained.any():
         results[TRAINED_ON] = np.where(trained, "yes", "no").astype(object)
-    results["predicted"] = np.asarray(loaded.classes, dtype=object)[loaded.decided(scores)]
+    results[PREDICTED] = np.asarray(loaded.classes, dtype=object)[loaded.decided(scores)]
     results |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(loaded.classes)}
     return results, unknown, int(trained.sum())
 

@@ -82,16 +82,16 @@ def importance_table(found: Sequence[Importance], how: str) -> list[str | TextTa
 def comparison(judgement: Judgement, entries: Sequence[Entry] = ()) -> TextTable:
     """Return the scores of all models, with paired tests against the first.
 
-    The entries of a leaderboard, if given, add validation scores and seconds of training instead of the accuracies.
+    The entries of a leaderboard, if given, add validation scores and seconds of training.
     """
     trained = {entry.name: entry for entry in entries}
     interval = f"{judgement.level_text} interval"
     title, headings = (
-        "Models compared; p: paired test against the first",
-        ["MAUC", interval, "accuracy", "difference", "p"],
+        "Models compared; p: paired test against the first, corrected for their number",
+        ["MAUC", interval, "difference", "p"],
     )
     if trained:  # short headings, so that the names of the models fit into 80 columns
-        title = "Models compared by MAUC; p: paired test against the first; s: seconds"
+        title = "Models compared by MAUC; p: corrected paired test against the first; s: seconds"
         headings = ["validation", "test", interval, "vs first", "p", "s"]
     table = TextTable(title, ["model"], headings, narrow=True)
     tests = {test.a: test for test in judgement.tests}
@@ -101,8 +101,6 @@ def comparison(judgement: Judgement, entries: Sequence[Entry] = ()) -> TextTable
             entry = trained[model.name]
             row.insert(0, "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}")
             seconds = [f"{entry.seconds:.1f}" if entry.seconds else "–"]
-        else:
-            row.append(f"{model.accuracy:.4f}")
         table.add_row(model.name, *row, *_against_first(tests.get(model.name)), *seconds)
     return table
 

@@ -34,6 +34,8 @@ class Data:
     groups: NDArray[Any] | None = None
     order: tuple[str, ...] | None = None
     """The classes from lowest to highest, if the target has an ordered data type."""
+    class_type: str = "text"
+    """Type of the values in the target: ``"text"``, ``"int"``, ``"float"`` or ``"bool"``."""
 
     def split(self, share: float, seed: int) -> Split:
         """Return training rows and test rows: the latest, whole groups, or random."""
@@ -84,6 +86,7 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
         times=None if times is None else parse_times(times, str(options.time_column), path, options.dates),
         groups=None if groups is None else parse_groups(groups, str(options.group), path),
         order=None if order is None else tuple(order),
+        class_type={"i": "int", "u": "int", "f": "float", "b": "bool"}.get(single[target].dtype.kind, "text"),
     )
 
 

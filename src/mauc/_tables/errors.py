@@ -1,6 +1,9 @@
 """Errors of the commands: one or two plain lines that say what to do, and an exit code."""
 
 import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 """The disk is full, or the user's quota is used up."""
@@ -16,6 +19,20 @@ class Usage(Failure):
     """The command was called wrongly."""
 
     exit_code = 2
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """Raise the errors of commands as ValueError, in the words of the Python functions."""
+    try:
+        yield
+    except Failure as error:
+        raise ValueError(as_parameters(str(error))) from None
+
+
+def as_parameters(message: str) -> str:
+    """Return a message with the options of a command as parameters: ``--time-limit`` is ``time_limit``."""
+    return re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), message)
 
 
 def explain(error: Exception) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -13,9 +14,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from mauc._archive import MAX_SIZE
-from mauc._tables.columns import describe_columns, same_columns
+from mauc._tables.columns import describe_columns
 from mauc._tables.data import Data, prepare
 from mauc._tables.decide import read_costs
+from mauc._tables.errors import as_parameters, in_python
 from mauc._tables.flags import (
     Flag,
     flag_columns,
@@ -28,7 +30,7 @@ from mauc._tables.importance import NO_TIME, importance_within
 from mauc._tables.model_file import TableModel, write_model
 from mauc._tables.options import Options
 from mauc._tables.progress import Progress
-from mauc._tables.read import Table, checked_table, read_table
+from mauc._tables.read import Table, as_read, read_table
 from mauc._tables.saved_scores import (
     SavedScores,
     cell_hashes,
@@ -39,14 +41,13 @@ from mauc._tables.saved_scores import (
 from mauc._tables.text import Reading, display_path
 from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_validate, cv_folds, evaluate_holdout
 from mauc._typing import Ints
-from mauc._validation import invalid
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FittedTable:
     """A model of a table, and its scores on test rows.
 
@@ -75,7 +76,13 @@ class FittedTable:
     importance_note: str
     flags: list[Flag]
     training_rows: dict[str, int]
-    digests: dict[str, str] = field(repr=False)
+    digests: dict[str, str]
+
+    def __repr__(self) -> str:
+        mauc = self.evaluation.judgement.headline.mauc
+        flags = f"; {len(self.flags)} flags" if self.flags else ""
+        score = f"test MAUC {mauc.score:.4f} [{mauc.low:.4f}, {mauc.high:.4f}]"
+        return f"<FittedTable of {self.data.target!r}: {self.model.about}; {score}{flags}>"
 
     @property
     def classes(self) -> list[str]:
@@ -162,23 +169,17 @@ class FittedTable:
 
     def predict_proba(self, table: Table) -> Table:
         """Return a data frame of the probability of each class, for a table with the columns of the training table."""
-        import pandas as pd
-
-        return pd.DataFrame(self._scores(table), columns=self.classes, index=table.index)
+        return self.model.predict_proba(table)
 
     def predict(self, table: Table) -> Table:
         """Return a series of the predicted classes."""
-        import pandas as pd
-
-        predicted = self.model.decided(self._scores(table))
-        return pd.Series(np.asarray(self.classes, dtype=object)[predicted], index=table.index, name=self.data.target)
-
-    def _scores(self, table: Table) -> Any:
-        known, _ = same_columns(_as_read(table), self.model, Path("the table"))
-        return self.model.scores(known)
+        return self.model.predict(table)
 
     def save(self, path: str | Path) -> Path:
-        """Write the model for ``mauc predict``, and its test scores for ``mauc compare`` beside it; return its path."""
+        """Write the model, and its test scores for ``mauc compare`` beside it; return its path.
+
+        :func:`mauc.load_model` and ``mauc predict`` read the model.
+        """
         path, found, data = Path(path), self.evaluation, self.data
         write_model(path, self.model)
         saved = SavedScores(
@@ -205,7 +206,7 @@ def fit_table(
     effort: Literal["quick", "normal", "best"] = "normal",
     group: str | None = None,
     time_column: str | None = None,
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     holdout: float = 0.25,
     cv: int | None = None,
     seed: int = 0,
@@ -214,6 +215,7 @@ def fit_table(
     importance: bool = True,
     min_rows: int = 1,
     drop_unlabelled: bool = False,
+    drop_duplicates: bool = False,
 ) -> FittedTable:
     """Train models on a table within a time limit, choose the best, and test it on held-out rows.
 
@@ -233,7 +235,7 @@ def fit_table(
         a feature, and intervals and tests account for the groups.
     time_column : str, optional
         The latest rows by this column are the test rows; the column is not a feature.
-    drop : sequence of str
+    drop : str or sequence of str
         Columns to leave out.
     holdout : float, default=0.25
         Share of the rows to test on.
@@ -250,6 +252,14 @@ def fit_table(
         Leave out classes with fewer rows.
     drop_unlabelled : bool, default=False
         Leave out rows without a class.
+    drop_duplicates : bool, default=False
+        Keep one of several equal rows.
+
+    Warns
+    -----
+    UserWarning
+        For columns that may leak the answer, and other reasons why the score may be too good; ``flags`` of the result
+        lists them.
 
     Returns
     -------
@@ -271,35 +281,33 @@ def fit_table(
     >>> fitted.predict_proba(frame.head())  # doctest: +SKIP
     """
     began = time.monotonic()
-    options = Options(
-        target=target,
-        time_limit=time_limit,
-        effort=effort,
-        group=group,
-        time_column=time_column,
-        drop=tuple(drop),
-        holdout=holdout,
-        cv=cv,
-        seed=seed,
-        decide=decide,
-        refit=refit,
-        importance=importance,
-        min_rows=min_rows,
-        drop_unlabelled=drop_unlabelled,
-    )
-    with Workers(options.n_workers) as workers:
+    with in_python():
+        options = Options(
+            target=target,
+            time_limit=time_limit,
+            effort=effort,
+            group=group,
+            time_column=time_column,
+            drop=(drop,) if isinstance(drop, str) else tuple(drop),
+            holdout=holdout,
+            cv=cv,
+            seed=seed,
+            decide=decide,
+            refit=refit,
+            importance=importance,
+            min_rows=min_rows,
+            drop_unlabelled=drop_unlabelled,
+            drop_duplicates=drop_duplicates,
+        )
+    with in_python(), Workers(options.n_workers) as workers:
         if isinstance(table, str | Path):
             data = read_data(Path(table), options)
         else:
-            data = prepare(_as_read(table), options, Path("the table"))
-        return fit_data(data, options, began, workers, Progress())
-
-
-def _as_read(table: Table) -> Table:
-    """Return a data frame of the user as :func:`read_table` returns tables."""
-    if not hasattr(table, "columns"):
-        raise invalid("table", "must be a pandas data frame", type(table).__name__, "pass pandas.DataFrame(…)")
-    return checked_table(table.reset_index(drop=True), Path("the table"))
+            data = prepare(as_read(table), options, Path("the table"))
+        fitted = fit_data(data, options, began, workers, Progress())
+    for text in fitted.flag_texts():
+        warnings.warn(as_parameters(text), stacklevel=2)
+    return fitted
 
 
 def read_data(path: Path, options: Options, max_size: float = MAX_SIZE, how: Reading | None = None) -> Data:
@@ -354,7 +362,9 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     flags += _flag_leaks(trainer, evaluation, train, test, importance, deadline)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
     hashes = np.unique(row_hashes({name: cells[name][rows] for name in data.kinds}))
-    model = TableModel(final.classifier, data.kinds, data.target, final.board.about, final.decision, hashes)
+    model = TableModel(
+        final.classifier, data.kinds, data.target, final.board.about, final.decision, hashes, data.class_type
+    )
     in_training = labels if options.cv else labels[train]
     counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
     return FittedTable(

@@ -20,19 +20,21 @@ import numpy as np
 
 from mauc._archive import GB, MAX_SIZE, Refused, TooLarge, check_header, open_archive, printable, read_member
 from mauc._io import write_whole
-from mauc._tables.errors import Failure
+from mauc._tables.errors import Failure, in_python
 from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 
-FORMAT = "mauc model 3"
+FORMAT = "mauc model 4"
 SCHEMA = "schema.json"
+CLASS_TYPES: dict[str, Any] = {"text": str, "int": int, "float": float, "bool": lambda name: name == "True"}
+"""How to read a class again whose column holds such values."""
 REAL = (ImportError, MemoryError, OSError)
 """Errors whose cause is not the content of the file: they are raised unchanged."""
 SCHEMA_SHARE = 0.25  # of the size allowed: as Python objects the tree takes several times its length
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableModel:
-    """A fitted stack, and the columns that it takes."""
+    """A model of a table, as a file holds it: a fitted stack, and the columns that it takes."""
 
     classifier: Any
     """A :class:`mauc.ensemble.MAUCStackingClassifier` of tables."""
@@ -43,6 +45,36 @@ class TableModel:
     """How to decide by the scores (:mod:`mauc._tables.decide`)."""
     trained: Any
     """Hashes of the training rows (:func:`mauc._tables.saved_scores.row_hashes`)."""
+    class_type: str = "text"
+    """Type of the classes in :meth:`predict` and :meth:`predict_proba`: a key of :data:`CLASS_TYPES`."""
+
+    def __repr__(self) -> str:
+        return f"<TableModel of {self.target!r}: {self.about}; {len(self.classes)} classes, {len(self.kinds)} columns>"
+
+    def predict_proba(self, table: Any) -> Any:
+        """Return a data frame of the probability of each class, for a table with the columns of the training table."""
+        import pandas as pd
+
+        return pd.DataFrame(self._scores_of(table), columns=self._typed_classes(), index=table.index)
+
+    def predict(self, table: Any) -> Any:
+        """Return a series of the predicted classes."""
+        import pandas as pd
+
+        predicted = self.decided(self._scores_of(table))
+        values = [self._typed_classes()[k] for k in predicted]
+        return pd.Series(values, index=table.index, name=self.target)
+
+    def _scores_of(self, table: Any) -> Any:
+        from mauc._tables.columns import same_columns
+        from mauc._tables.read import as_read
+
+        with in_python():
+            known, _ = same_columns(as_read(table), self, Path("the table"))
+            return self.scores(known)
+
+    def _typed_classes(self) -> list[Any]:
+        return [CLASS_TYPES[self.class_type](name) for name in self.classes]
 
     def scores(self, table: Any) -> Any:
         """Return ``(N, C)`` scores, columns in the order of ``classifier.classes_``."""
@@ -113,6 +145,27 @@ def is_model(path: Path) -> bool:
             return SCHEMA in archive.namelist()
     except (OSError, zipfile.BadZipFile, ValueError):
         return False
+
+
+def load_model(path: str | Path) -> TableModel:
+    """Load a model that ``mauc fit`` or ``FittedTable.save`` wrote.
+
+    It has ``predict_proba(frame)`` and ``predict(frame)``. Loading runs only code of listed types: a file with other
+    types is refused.
+
+    Parameters
+    ----------
+    path : str or Path
+        A model file, such as ``model.skops``.
+
+    Examples
+    --------
+    >>> from mauc import load_model
+    >>> model = load_model("model.skops")  # doctest: +SKIP
+    >>> model.predict_proba(frame)  # doctest: +SKIP
+    """
+    with in_python():
+        return read_model(Path(path))
 
 
 def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -> TableModel:
@@ -207,6 +260,7 @@ def _is_ours(parts: Any) -> bool:
         and isinstance(decision, dict)
         and decision.keys() == {"scale", "offsets", "lowest", "costs"}
         and bool(are_hashes)
+        and parts.get("class_type") in CLASS_TYPES
         and isinstance(kinds, dict)
         and all(isinstance(text, str) for text in (*kinds, *kinds.values(), parts.get("target"), parts.get("about")))
     )

@@ -26,6 +26,7 @@ from mauc._tables.text import (
     read_source,
     read_text,
 )
+from mauc._validation import invalid
 
 Table = Any  # pandas is imported only when needed: it takes a second
 READABLE = ".csv, .tsv, .xlsx, .arff or .parquet"
@@ -101,6 +102,13 @@ def checked_table(table: Table, path: Path) -> Table:
     table = table.rename(columns=str)
     check_names(table.columns, path)
     return as_in_text(table)
+
+
+def as_read(table: Table) -> Table:
+    """Return a data frame of the user as :func:`read_table` returns tables."""
+    if not hasattr(table, "columns"):
+        raise invalid("table", "must be a pandas data frame", type(table).__name__, "pass pandas.DataFrame(…)")
+    return checked_table(table.reset_index(drop=True), Path("the table"))
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def render(
         judgement=judgement,
         headline=judgement.headline,
         further=further,
-        accuracies=[_accuracy(model, rows, judgement.level) for model in judgement.models],
+        accuracy=_accuracy(judgement.headline, rows, judgement.level),
         decision_texts=[] if further is None else [decision_text(each) for each in further.decisions],
         importance=_importance_tables(importance),
         how_shuffled=how_shuffled,
