@@ -415,9 +415,9 @@ def check_scored_classes(
 def _columns_by_name(scores: Any, classes: NDArray[Any], parameter: str) -> list[int] | None:
     """Return the column of each class in a data frame, or the class of a single named column.
 
-    A name matches a class if both are equal or have the same text, as 1, 1.0, "1" and "1.0" have. None, columns are
-    matched by position: no name matches, or the names are pandas' default 0, 1, …. If only some names match, the
-    function raises an error.
+    A name matches a class if both are equal or have the same text, as 1, 1.0, "1" and "1.0" have; all names may have
+    the same text before the class, as "p_1" and "p_2". None, columns are matched by position: no name matches, or the
+    names are pandas' default 0, 1, …. If only some names match, the function raises an error.
     """
     names = _column_names(scores)
     if names is None or names == list(range(len(names))):
@@ -429,6 +429,9 @@ def _columns_by_name(scores: Any, classes: NDArray[Any], parameter: str) -> list
             return [want.index(have[0])]
         if len(set(have)) == len(have) == len(want) and set(have) == set(want):
             return [have.index(c) for c in want]
+    for before in (name.removesuffix(want[0]) for name in have if name.endswith(want[0])):
+        if len(have) == len(want) and set(have) == {before + c for c in want}:
+            return [have.index(before + c) for c in want]
     if not {_written(name) for name in names} & {_written(c) for c in wanted}:
         return None
     came = f"the columns {listing(names)} for the classes {listing(wanted)}"

@@ -42,6 +42,9 @@ def read_settings(
     if class_counts is not None and not share and kind == "ovo":
         advice = "leave it out, or pass log_loss=0.5"
         raise invalid("class_counts", "is only used by the log-loss and by pairs='ova'", "log_loss=0", advice)
+    for name in {"reduction", "weight", "label_smoothing"} & options.keys():
+        advice = "leave it out; the loss is a mean over pairs, and sample weights go into its call"
+        raise invalid(name, "is an option of CrossEntropyLoss, not of MAUCLoss", repr(options[name]), advice)
     on_log_odds = activation == "log_odds"
     if log1p is None:
         exponential = surrogate == "exponential" if isinstance(surrogate, str) else _is_exponential(surrogate)
@@ -73,6 +76,9 @@ def loss_of(
     ratios: Tensor | None = None,
 ) -> Tensor:
     """Return the loss of a batch; ``ratios`` are the r of the log-loss if they are known before the batch."""
+    of_module = isinstance(class_counts, Tensor) and isinstance(logits, Tensor) and logits.ndim == 2
+    if of_module and len(class_counts) != logits.shape[1]:
+        count_vector(class_counts, logits.shape[1])  # raises an error; that of the target would mislead
     none_ignored = check_input(logits, target, weight, loss.ignore_index)
     n_classes, device = logits.shape[1], logits.device
     matrix = pair_matrix(pairs, n_classes).to(device) if loss.pairs == "matrix" else None
