@@ -121,7 +121,8 @@ def of_some_classes(labels: NDArray[Any], seed: int, most: int = 300) -> Ints:
 class MAUCScorer(BaseEstimator):  # type: ignore[misc]
     """Score an estimator by the multiclass AUC of ``predict_proba``, or else of ``decision_function``.
 
-    Pass it as ``scoring=`` to scikit-learn's tools. Classes of the model that are absent from the test rows are
+    Pass ``scoring=mauc_scorer`` to scikit-learn's tools: ``mauc_scorer`` is ``MAUCScorer()``. For other weights of the
+    pairs, pass ``scoring=MAUCScorer(pairs="ova")``. Classes of the model that are absent from the test rows are
     ignored. Samples of a class that the model does not know are ignored with a warning; :class:`RareClassKFold` keeps
     every class in every training part.
 

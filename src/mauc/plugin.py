@@ -44,14 +44,15 @@ def _calibration_folds(cv: Any, codes: NDArray[np.int64]) -> Any:
 
 
 class MAUCPluginClassifier(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
-    r"""Turn the probabilities of any classifier into optimal scores for multiclass AUC, without retraining it.
+    r"""Turn the probabilities of any classifier into optimal scores for multiclass AUC.
 
     With the posterior :math:`\eta` and the class frequencies p, the scores
 
     .. math:: f^*_i = \frac{s_i}{\sum_{j \ne i} s_j}, \qquad s_i = \eta_i / p_i
 
     maximise multiclass AUC (Theorem 2 of the paper), and so does any increasing function of each column. A classifier
-    that estimates :math:`\eta` well need only divide by the class frequencies.
+    that estimates :math:`\eta` well need only divide by the class frequencies. ``fit`` clones and fits the classifier;
+    to keep a fitted one as it is, wrap it in :class:`~sklearn.frozen.FrozenEstimator`.
     ``predict_proba`` returns :math:`s_i / \sum_j s_j`, the posterior under equal class sizes.
 
     Parameters
@@ -60,8 +61,9 @@ class MAUCPluginClassifier(WrappingClassifier, BaseEstimator):  # type: ignore[m
         Must estimate the posterior of the data: class weights or resampling would divide the priors out twice.
     cv : int, splitter or None, default=None
         Folds on whose held-out parts the probabilities are calibrated first, by temperature scaling: its single
-        parameter suits rare classes. Every class stays in every training part. None: no calibration. For another
-        method, pass a :class:`~sklearn.calibration.CalibratedClassifierCV` as the estimator.
+        parameter suits rare classes. Every class stays in every training part. None: no calibration. For forests
+        pass 3: their probabilities are often 0 or 1. For another method, pass a
+        :class:`~sklearn.calibration.CalibratedClassifierCV` as the estimator.
 
     Attributes
     ----------
@@ -76,9 +78,16 @@ class MAUCPluginClassifier(WrappingClassifier, BaseEstimator):  # type: ignore[m
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> from mauc import MAUCPluginClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = MAUCPluginClassifier(RandomForestClassifier(random_state=0)).fit(X[::2], y[::2])
+    >>> model = MAUCPluginClassifier(RandomForestClassifier(random_state=0), cv=3).fit(X[::2], y[::2])
     >>> round(model.score(X[1::2], y[1::2]), 3)
     0.998
+
+    A fitted classifier stays as it is inside a ``FrozenEstimator``; ``fit`` then only counts the classes.
+
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> forest = RandomForestClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> MAUCPluginClassifier(FrozenEstimator(forest)).fit(X[::2], y[::2]).estimator_.estimator is forest
+    True
     """
 
     def __init__(self, estimator: Any = None, *, cv: Any = None) -> None:

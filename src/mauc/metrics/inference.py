@@ -97,6 +97,9 @@ def mauc_interval(
     O(N·C) time after a sort of each class, O(N) extra memory. :doc:`/results/intervals` has the measured coverage, from
     2 samples per class on.
 
+    The lower end can fall when the score comes closer to 1: samples that are ranked (nearly) perfectly say little about
+    how often errors happen.
+
     No interval accounts for errors that none of a few samples shows. If a fifth of a class is mislabelled, 10 samples
     show no error in one of nine draws. :func:`multiclass_auc_report`, the HTML report and ``mauc evaluate`` print a
     note where this may matter: a class of 5 to 60 rows contributes most of the uncertainty, and each of its rows beats
@@ -170,8 +173,8 @@ def compare_mauc(
         With several models: compare each with the best model, with the named model, or all with all. Holm's correction
         counts all pairs of models, because the data choose the best; with a name, it counts the pairs with that model.
     margin : float, optional
-        Test non-inferiority instead: the p-value is one-sided, for the hypothesis "a is worse than b by ``margin`` or
-        more". If it is small, a is not worse by that much.
+        Test non-inferiority instead, with a one-sided p-value. A small p shows that a is less than ``margin`` worse
+        than b.
     level, pairs, by, min_sensitivity, min_specificity, labels, sample_weight, absent, groups, n_jobs
         As in :func:`mauc_interval`.
 
