@@ -256,6 +256,10 @@ class TestNamedColumns:
         np.testing.assert_equal(call(Y, turned), call(Y, SCORES))
         np.testing.assert_equal(call(Y, turned, labels=["ant", "bee", "cat"]), call(Y, SCORES))
 
+    def test_the_same_text_before_every_class(self):
+        turned = Frame(SCORES[:, self.TURNED], ["p_cat", "p_ant", "p_bee"])
+        assert mauc_score(Y, turned) == mauc_score(Y, SCORES)
+
     def test_labels_give_the_order_of_the_result(self):
         turned = Frame(SCORES[:, self.TURNED], ["cat", "ant", "bee"])
         np.testing.assert_array_equal(

@@ -1,5 +1,5 @@
 """
-Can I have Bayes-optimal scores without retraining?
+Can I have Bayes-optimal scores of any classifier?
 ===================================================
 
 Theorem 2 says: divide the probability of each class by its share in the training data, and normalise. If the

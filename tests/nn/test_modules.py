@@ -10,6 +10,7 @@ import torch
 from cases import SIGMOID
 from pair_loss import PairLoss, pair_loss
 
+from mauc.nn import MAUCLoss
 from mauc.surrogates import SURROGATES
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
@@ -84,12 +85,25 @@ def test_repr_names_the_settings():
         ({"pairs": "each"}, "pairs must be one of"),
         ({"pairs": [[1.0, 2.0]]}, "pairs must be"),
         ({"class_counts": [1, -2], "log_loss": 1.0}, "class_counts must be two or more positive numbers, got -2 at 1"),
+        (
+            {"class_counts": [0.01, 0.2], "log_loss": 1.0},
+            "must be sizes or shares of the classes, not weights",
+        ),
         ({"beta": 2.0}, "beta is not an option"),
+        ({"reduction": "mean"}, "reduction is an option of CrossEntropyLoss, not of MAUCLoss, got 'mean': leave it"),
     ],
 )
 def test_bad_settings_are_refused_at_once(settings, message):
     with pytest.raises(ValueError, match=message):
         PairLoss(**settings)
+
+
+def test_logits_of_other_shapes_are_refused_with_advice():
+    loss = MAUCLoss([5, 3, 2])
+    with pytest.raises(ValueError, match=r"^class_counts must be 2 positive numbers, got shape \(3,\)"):
+        loss(torch.zeros(3, 2), torch.tensor([0, 1, 2]))
+    with pytest.raises(ValueError, match=r"for pixels, scores\.movedim\(1, -1\)\.flatten\(0, -2\)"):
+        loss(torch.zeros(3, 3, 4, 4), torch.zeros(3, 4, 4, dtype=torch.int64))
 
 
 @needs_compiler

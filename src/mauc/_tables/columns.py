@@ -104,7 +104,7 @@ def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]
         raise Failure(
             f"{path} lacks {count_of(len(missing), 'column')} that the model was trained on: "
             f"{first_names(list(map(repr, missing)), 5)}{hint}\n"
-            "add them under these names, or train again with mauc fit"
+            "add what is missing under these names, or train again with mauc fit"
         )
     known = table[list(kinds)].copy()
     for name, kind in kinds.items():

@@ -51,8 +51,9 @@ def pairwise_auc(
     y_true : (N,) array of classes, integers or strings
     y_score : (N, C) array of real scores
         Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second.
-        The columns of a data frame are matched by class name. If no column has the name of a class, or the names are
-        pandas' default 0, 1, …, they are matched by position. If only some match, an error is raised.
+        The columns of a data frame are matched by class name, with the same text before each class or none. If no
+        column has the name of a class, or the names are pandas' default 0, 1, …, they are matched by position. If only
+        some match, an error is raised.
     by : {"column", "difference"}, default="column"
         Rank class i above class j by column i, or by column i minus column j, as in AUC-μ. With the difference,
         :math:`\mathrm{AUC}_{i|j} = \mathrm{AUC}_{j|i}` over the whole curve.

@@ -61,7 +61,7 @@ class MAUCLoss(ExactBuffers):
         cross-entropy does. With ``pairs="ova"`` the logits are not adjusted; a matrix ``pairs`` must be of the form
         :math:`a_i b_j`, and the logits are adjusted by :math:`\log (p_j / b_j)`.
     log1p : bool, optional
-        Take log(1 + R_i) instead of the risk R_i of each class, with at most a tenth of the weight for each class; only
+        Take log(1 + R_i) instead of the risk R_i of each class, each with the weight 1/C, but at most 1/10; only
         for the exponential. Default: True for the exponential with a log-loss. Without it the slope is unbounded, and
         SGD at a rate of 0.1 diverges.
     activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
