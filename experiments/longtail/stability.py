@@ -65,12 +65,14 @@ def train(
     dtype: str,
     steps: int,
     seed: int,
+    normalised: bool = True,
 ) -> tuple[float, float]:
     """Return test MAUC and accuracy × 100 after some steps; NaN if a loss or a logit is not finite."""
     X, y, X_test, y_test = data
     torch.manual_seed(seed)
     n_classes = int(y.max()) + 1
-    network = nn.Sequential(nn.Linear(X.shape[1], 128), nn.BatchNorm1d(128), nn.ReLU(), nn.Linear(128, n_classes))
+    layers = [nn.Linear(X.shape[1], 128), *([nn.BatchNorm1d(128)] if normalised else []), nn.ReLU()]
+    network = nn.Sequential(*layers, nn.Linear(128, n_classes))
     update = MORE_OPTIMIZERS[optimizer](network.parameters())
     for _ in range(steps):
         rows = torch.randint(len(X), (batch,))
@@ -101,14 +103,18 @@ def overlap(steps: int, seeds: int) -> None:
         "`2 * MAUCLoss`": lambda logits, y: 2.0 * loss(logits, y),
     }
     rows = []
-    for batch, optimizer in product((32, 128), MORE_OPTIMIZERS):
+    for normalised, batch, optimizer in product((True, False), (32, 128), MORE_OPTIMIZERS):
+        setting = (data, batch, optimizer, "float32", steps)
         runs = {
-            name: np.array([train(each, data, batch, optimizer, "float32", steps, seed) for seed in range(seeds)])
+            name: np.array([train(each, *setting, seed, normalised) for seed in range(seeds)])
             for name, each in losses.items()
         }
-        rows.append([str(batch), optimizer, *(f"{x[:, 0].mean():.2f}, {x[:, 1].mean():.1f}" for x in runs.values())])
+        network = "batch normalisation" if normalised else "plain"
+        rows.append(
+            [network, str(batch), optimizer, *(f"{x[:, 0].mean():.2f}, {x[:, 1].mean():.1f}" for x in runs.values())]
+        )
         print(*rows[-1], flush=True)
-    print(markdown_table(["batch", "optimiser", *losses], rows))
+    print(markdown_table(["network", "batch", "optimiser", *losses], rows))
 
 
 def main() -> None:

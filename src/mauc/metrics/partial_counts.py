@@ -53,13 +53,36 @@ def argsort(x: Column) -> Ints:
     """Return ``np.argsort(x)``. NumPy sorts integers that hold a float32 and its index three times as fast."""
     if x.dtype != np.float32:
         return np.argsort(x)
-    bits = (x + np.float32(0)).view(np.int32)  # -0.0 becomes the 0.0 that it equals
-    keys = (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).astype(np.int64)
-    keys <<= 32
+    keys = _keys(x)
     keys |= np.arange(len(x))
     keys.sort()
     keys &= 0xFFFFFFFF
     return keys
+
+
+def sort_with_classes(x: Column, codes: NDArray[Any]) -> tuple[Column, Ints]:
+    """Return ascending scores and the class of each: of float32 in integers that hold both, without a lookup."""
+    if x.dtype != np.float32:
+        order = np.argsort(x)
+        return x[order], codes[order]
+    keys = _keys(x)
+    keys |= codes
+    keys.sort()
+    bits = (keys >> 32).astype(np.int32)
+    keys &= 0xFFFFFFFF
+    return _flipped(bits).view(np.float32), keys
+
+
+def _keys(x: Column) -> Ints:
+    """Return integers that are ordered as float32 scores are, each shifted by 32 bits."""
+    keys = _flipped((x + np.float32(0)).view(np.int32)).astype(np.int64)  # -0.0 becomes the 0.0 that it equals
+    keys <<= 32
+    return keys
+
+
+def _flipped(bits: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Flip the bits of negative numbers below the sign: floats become ordered integers, and those floats again."""
+    return bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
 
 
 def find(values: Column, x: Column) -> tuple[Ints, Ints]:
@@ -153,9 +176,14 @@ def lost_pairs(
     k: int, positive: Positives, n_classes: int, codes: NDArray[Any], x: Column, unit: Floats | None = None
 ) -> Floats:
     """Return the ``(C,)`` weights of the pairs that rows of each class win in column ``k``, with their scores ``x``."""
-    rows, left, right = rank(positive.values, x, np.flatnonzero(codes != k))
-    beaten = positive.beaten(left, right)
-    return np.bincount(codes[rows], beaten if unit is None else unit[rows] * beaten, n_classes).astype(np.float64)
+    others = np.flatnonzero(codes != k)
+    if unit is None:
+        sorted_x, classes = sort_with_classes(x[others], codes[others])
+        beaten = positive.beaten(*find(positive.values, sorted_x))
+    else:
+        others, left, right = rank(positive.values, x, others)
+        classes, beaten = codes[others], unit[others] * positive.beaten(left, right)
+    return np.bincount(classes, beaten, n_classes).astype(np.float64)
 
 
 def lost_in_part(positives: Sequence[Positives], rows: Rows) -> Floats:
