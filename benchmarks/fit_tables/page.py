@@ -273,6 +273,9 @@ def _against_autogluon(store: Store, index: Index) -> str:
         f"`best_quality` for `roc_auc_ovo`, two cores. Ahead on {sum(v > 0 for v in values)} of {len(values)} tables, "
     )
     details += f"behind on {sum(v < 0 for v in values)}; mean difference {np.mean(values) if values else np.nan:+.4f}."
+    seen = [ours.table for _, ours in cells if index[ours.table]["development"]]
+    if seen:
+        details += f" Not held out: {', '.join(seen)}."
     return f"## Against AutoGluon\n\n{details}\n\n{markdown_table(head, rows)}"
 
 
