@@ -255,16 +255,16 @@ def fit_table(
     drop_duplicates : bool, default=False
         Keep one of several equal rows.
 
+    Returns
+    -------
+    FittedTable
+        With ``leaderboard()``, ``report``, ``predict_proba(frame)``, ``predict(frame)`` and ``save(path)``.
+
     Warns
     -----
     UserWarning
         For columns that may leak the answer, and other reasons why the score may be too good; ``flags`` of the result
         lists them.
-
-    Returns
-    -------
-    FittedTable
-        With ``leaderboard()``, ``report``, ``predict_proba(frame)``, ``predict(frame)`` and ``save(path)``.
 
     Notes
     -----
