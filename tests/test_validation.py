@@ -259,6 +259,9 @@ class TestNamedColumns:
     def test_the_same_text_before_every_class(self):
         turned = Frame(SCORES[:, self.TURNED], ["p_cat", "p_ant", "p_bee"])
         assert mauc_score(Y, turned) == mauc_score(Y, SCORES)
+        numbers = np.unique(Y, return_inverse=True)[1] + 1.0
+        for columns in (["p_3", "p_1", "p_2"], ["p_3.0", "p_1.0", "p_2.0"]):
+            assert mauc_score(numbers, Frame(SCORES[:, self.TURNED], columns)) == mauc_score(Y, SCORES)
 
     def test_labels_give_the_order_of_the_result(self):
         turned = Frame(SCORES[:, self.TURNED], ["cat", "ant", "bee"])

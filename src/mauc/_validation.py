@@ -429,9 +429,11 @@ def _columns_by_name(scores: Any, classes: NDArray[Any], parameter: str) -> list
             return [want.index(have[0])]
         if len(set(have)) == len(have) == len(want) and set(have) == set(want):
             return [have.index(c) for c in want]
-    for before in (name.removesuffix(want[0]) for name in have if name.endswith(want[0])):
-        if len(have) == len(want) and set(have) == {before + c for c in want}:
-            return [have.index(before + c) for c in want]
+    have = list(map(str, names))
+    for want in ([_written(c) for c in wanted], list(map(str, wanted))):
+        for before in (name.removesuffix(want[0]) for name in have if name.endswith(want[0])):
+            if len(have) == len(want) and set(have) == {before + c for c in want}:
+                return [have.index(before + c) for c in want]
     if not {_written(name) for name in names} & {_written(c) for c in wanted}:
         return None
     came = f"the columns {listing(names)} for the classes {listing(wanted)}"

@@ -241,3 +241,39 @@ def test_the_predicted_classes_of_mauc_predict_are_judged(run, tmp_path):
         "(predicted class: the one with the highest score)"
         in run("evaluate", "highest.csv", "--target", "truth").output
     )
+
+
+@pytest.mark.parametrize(
+    ("classes", "predicted", "said"),
+    [
+        (["01", "02", "10"], None, "(predicted class: column 'predicted')"),
+        (["NA", "oak", "fir"], None, "(predicted class: column 'predicted')"),
+        (["true", "false", "maybe"], None, "(predicted class: column 'predicted')"),
+        (["oak", "elm", "fir"], "0.93", "holds no classes, such as '0.93': accuracies are those of the highest score"),
+        (["oak", "elm", "fir"], "", "holds no classes"),
+    ],
+)
+def test_a_column_of_predictions_is_read_as_classes_are(run, tmp_path, classes, predicted, said):
+    rng = np.random.default_rng(0)
+    truth = rng.permutation(np.repeat(classes, [60, 30, 10]))
+    scores = 0.1 * rng.random((100, 3)) + (truth[:, None] == classes)
+    table = pd.DataFrame(scores, columns=[f"score:{c}" for c in classes]).assign(truth=truth)
+    table.assign(predicted=truth if predicted is None else predicted).to_csv(tmp_path / "s.csv", index=False)
+    done = run("evaluate", "s.csv", "--target", "truth", "--no-report")
+    assert said in done.output + done.stderr
+    assert (
+        json.loads(run("evaluate", "s.csv", "--target", "truth", "--no-report", "--json").stdout)["models"][0][
+            "accuracy"
+        ]
+        == 1.0
+    )
+
+
+def test_predictions_that_name_no_class_count_as_wrong(run, tmp_path):
+    truth = np.repeat(["a", "b"], 20)
+    table = pd.DataFrame({"score:a": np.arange(40.0), "score:b": -np.arange(40.0), "truth": truth, "predicted": truth})
+    table.loc[:4, "predicted"] = "c"
+    table.to_csv(tmp_path / "s.csv", index=False)
+    done = run("evaluate", "s.csv", "--target", "truth", "--no-report", "--json")
+    assert json.loads(done.stdout)["models"][0]["accuracy"] == 35 / 40
+    assert "names no known class in 5 rows, such as 'c': they count as wrong" in done.stderr

@@ -313,6 +313,16 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
     assert "is a folder" in fails("predict", tmp_path, "trees.csv")
 
 
+@pytest.mark.parametrize("class_type", ["int", "date", ["int"], 3, None])
+def test_a_type_that_the_classes_do_not_have_is_refused(fails, model, trees, class_type):
+    from dataclasses import replace
+
+    from mauc._tables.model_file import read_model, write_model
+
+    write_model(Path(model), replace(read_model(Path(model)), class_type=class_type))
+    assert "is damaged or not a mauc model" in fails("predict", model, "trees.csv")
+
+
 def test_untrusted_types_are_listed_and_refused(fails, run, model, trees):
     from sklearn.impute import SimpleImputer
     from sklearn.naive_bayes import GaussianNB

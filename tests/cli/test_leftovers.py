@@ -73,7 +73,7 @@ def test_python_leaves_the_home_alone_too(tmp_path, monkeypatch):
 def test_nothing_outlives_a_command_that_is_ended(command, tmp_path, number):
     pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.random((100_000, 6)), columns=list("abcdef"))
+    frame = pd.DataFrame(rng.random((600_000, 6)), columns=list("abcdef"))
     (tmp_path / "parts").mkdir()
     frame.assign(y=rng.choice(list("abcdef"), len(frame))).to_parquet(tmp_path / "parts" / "one.parquet")
     judged = command("evaluate", "parts", "--target", "y", "--no-report")

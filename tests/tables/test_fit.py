@@ -232,7 +232,7 @@ def test_frames_that_are_no_tables_are_refused_in_training_and_prediction(planne
             use(table.head(0))
 
 
-@pytest.mark.parametrize(("classes", "kind"), [([3, 1, 7], "i"), ([1.0, 2.0, 3.0], "f"), ([True, False], "b")])
+@pytest.mark.parametrize(("classes", "kind"), [([3, 10, 7], "i"), ([1.0, 2.0, 3.0], "f"), ([True, False], "b")])
 def test_predictions_have_the_type_of_the_target(planned, tmp_path, classes, kind):
     planned()
     table = mixed()
@@ -243,7 +243,7 @@ def test_predictions_have_the_type_of_the_target(planned, tmp_path, classes, kin
         found = model.predict(table)
         assert found.dtype.kind == kind
         assert (found == table["kind"]).mean() > 0.5
-        assert set(model.predict_proba(table).columns) == set(classes)
+        assert model.predict_proba(table).columns.tolist() == sorted(classes)
     pd.testing.assert_frame_equal(loaded.predict_proba(table), fitted.predict_proba(table))
 
 
@@ -270,3 +270,27 @@ def test_errors_and_flags_are_in_the_words_of_python(planned, tmp_path):
         fitted = fit_table(table, "kind", importance=False)
     assert len(told) == len(fitted.flags)
     assert not any("--" in str(warning.message) for warning in told)
+
+
+def test_texts_in_a_message_are_not_taken_for_options(planned, tmp_path):
+    planned()
+    with pytest.raises(ValueError, match=r"File not found: old--drop\.csv"):
+        fit_table("old--drop.csv", "kind")
+    table = mixed().rename(columns={"size": "--size"})
+    with pytest.raises(ValueError, match=r"^target '--siz' is not a column of the table.*--size"):
+        fit_table(table, "--siz")
+    for wrong in (None, ["kind"]):
+        with pytest.raises(ValueError, match=r"^target must name a column, got"):
+            fit_table(mixed(), wrong)
+
+
+def test_columns_that_are_numbers_and_classes_among_missing_cells(planned):
+    planned()
+    table = mixed()
+    table["soil"] = pd.Categorical([1, 2, None, 1] * 60)
+    table["kind"] = pd.Series([True, False, None, True] * 60, dtype=object)
+    table.columns = [0, 1, 2, 3, 4]
+    with pytest.warns(UserWarning, match="60 rows of the table without a class in '4' are left out"):
+        fitted = fit_table(table, 4, drop=[2], drop_unlabelled=True, importance=False)
+    assert set(fitted.predict(table)) <= {True, False}
+    assert "2" not in fitted.model.kinds

@@ -68,7 +68,7 @@ def evaluate(
     from mauc._tables.parts import are_in_parts, find_parts, target_missing
     from mauc._tables.read import count_of, read_table
     from mauc._tables.scores import WholeTable
-    from mauc._tables.text import Reading
+    from mauc._tables.text import PREDICTED, Reading
     from mauc.report import judge, render
 
     output = current()
@@ -104,7 +104,7 @@ def evaluate(
             output.note(f"{parts.display} ({n_files}{parts.n_bytes / 1e6:.3g} MB) is read in parts")
             found = judge_parts(parts, others, true_parts, target, prefix, level=level)
         else:
-            codes, names = [name for name in (group, by) if name], [target, as_cell(target)]
+            codes, names = [name for name in (group, by) if name], [target, as_cell(target), PREDICTED]
 
             def read(path: Path) -> Any:
                 return WholeTable(path, read_table(path, codes=codes, max_size=max_size, names=names, how=how))
@@ -136,7 +136,7 @@ def evaluate(
         worst_pairs(found),
         *(f"wrote {visible(f)}" for f in files.values()),
     )
-    output.result({**as_json(found), "files": files})
+    output.result({**as_json(found), "decided": decided, "files": files})
 
 
 def _saved_scores(parts: Any, target: str | None, others: list[Any], truth: Any, max_size: float) -> Any:
@@ -174,7 +174,8 @@ def _judge_whole(
     from mauc._tables.data import parse_groups
     from mauc._tables.flags import are_recurring_codes
     from mauc._tables.read import get_column, has_class
-    from mauc._tables.saved_scores import PREDICTED, TRAINED_ON, trained_note
+    from mauc._tables.saved_scores import TRAINED_ON, trained_note
+    from mauc._tables.text import PREDICTED
     from mauc.report import judge
 
     tables, source = [scores, *others, *([truth] if truth else [])], truth or scores
@@ -204,13 +205,36 @@ def _judge_whole(
     matrices = {name: table.scores([columns[c] for c in classes]) for name, (table, columns) in models.items()}
     predicted, decided = None, BY_SCORE
     if PREDICTED in features and PREDICTED not in next(iter(models.values()))[1].values():
-        decided = f"predicted class: column {PREDICTED!r}"
-        predicted = [of_cell(str(name)).strip() for name in scores.rows[PREDICTED]]
+        predicted = _predicted_classes(scores, classes)
+        decided = BY_SCORE if predicted is None else f"predicted class: column {PREDICTED!r}"
     judgement = judge(labels, matrices, labels=np.array(classes), y_pred=predicted, **belonging, level=level)
     if TRAINED_ON in features:
         note = trained_note(int((scores.rows[TRAINED_ON] == "yes").sum()), scores.n_rows)
         judgement = replace(judgement, notes=(*([f"{note}."] if note else []), *judgement.notes))
     return judgement, decided
+
+
+def _predicted_classes(scores: Any, classes: Sequence[str]) -> list[str] | None:
+    """Return the class in the column ``predicted`` of each row; None if the column holds something else."""
+    from mauc._tables.read import count_of
+    from mauc._tables.text import PREDICTED
+
+    spelling = {c.casefold(): c for c in classes} if len({c.casefold() for c in classes}) == len(classes) else {}
+    found = [of_cell(str(value)).strip() for value in scores.rows[PREDICTED]]
+    found = [name if name in classes else spelling.get(name.casefold(), name) for name in found]
+    unknown = [name for name in found if name not in classes]
+    if len(unknown) == len(found):
+        current().note(
+            f"column {PREDICTED!r} of {scores.display} holds no classes, such as {found[0]!r}: accuracies are those of "
+            "the highest score"
+        )
+        return None
+    if unknown:
+        current().note(
+            f"column {PREDICTED!r} of {scores.display} names no known class in {count_of(len(unknown))}, such as "
+            f"{unknown[0]!r}: they count as wrong"
+        )
+    return found
 
 
 def judge_parts(

@@ -122,8 +122,8 @@ def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], lis
     import numpy as np
 
     from mauc._tables.columns import same_columns
-    from mauc._tables.saved_scores import PREDICTED, TRAINED_ON, were_trained_on
-    from mauc._tables.text import PREFIX
+    from mauc._tables.saved_scores import TRAINED_ON, were_trained_on
+    from mauc._tables.text import PREDICTED, PREFIX
 
     _note_new_values(rows, loaded.columns, table)
     known, unknown = same_columns(rows, loaded, table)

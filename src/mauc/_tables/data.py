@@ -86,8 +86,15 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
         times=None if times is None else parse_times(times, str(options.time_column), path, options.dates),
         groups=None if groups is None else parse_groups(groups, str(options.group), path),
         order=None if order is None else tuple(order),
-        class_type={"i": "int", "u": "int", "f": "float", "b": "bool"}.get(single[target].dtype.kind, "text"),
+        class_type=_class_type(single[target]),
     )
+
+
+def _class_type(values: Any) -> str:
+    """Return the type of the classes in a column; texts, and values of several types, are text."""
+    from pandas.api.types import infer_dtype
+
+    return {"integer": "int", "floating": "float", "boolean": "bool"}.get(infer_dtype(values, skipna=True), "text")
 
 
 def _frequent(labels: NDArray[Any], min_rows: int) -> tuple[NDArray[np.bool_], str]:

@@ -2,7 +2,7 @@
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
@@ -22,17 +22,26 @@ class Usage(Failure):
 
 
 @contextmanager
-def in_python() -> Iterator[None]:
-    """Raise the errors of commands as ValueError, in the words of the Python functions."""
+def in_python(*options: str) -> Iterator[None]:
+    """Raise the errors of commands as ValueError, with these options as parameters."""
     try:
         yield
     except Failure as error:
-        raise ValueError(as_parameters(str(error))) from None
+        raise ValueError(as_parameters(str(error), options)) from None
 
 
-def as_parameters(message: str) -> str:
-    """Return a message with the options of a command as parameters: ``--time-limit`` is ``time_limit``."""
-    return re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), message)
+def as_parameters(message: str, options: Sequence[str]) -> str:
+    """Return a message with these options of a command as parameters: ``--time-limit`` is ``time_limit``.
+
+    Names and paths that hold such a text stay as they are.
+
+    >>> as_parameters("--drop 'a--drop' is not a column", ["drop"])
+    "drop 'a--drop' is not a column"
+    """
+    if not options:
+        return message
+    pattern = rf"(?<![\w'\"/-])--({'|'.join(options)})\b"
+    return re.sub(pattern, lambda found: found[1].replace("-", "_"), message)
 
 
 def explain(error: Exception) -> str:

@@ -30,7 +30,7 @@ from mauc._tables.importance import NO_TIME, importance_within
 from mauc._tables.model_file import TableModel, write_model
 from mauc._tables.options import Options
 from mauc._tables.progress import Progress
-from mauc._tables.read import Table, as_read, read_table
+from mauc._tables.read import Table, as_read, count_of, read_table
 from mauc._tables.saved_scores import (
     SavedScores,
     cell_hashes,
@@ -41,10 +41,14 @@ from mauc._tables.saved_scores import (
 from mauc._tables.text import Reading, display_path
 from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_validate, cv_folds, evaluate_holdout
 from mauc._typing import Ints
+from mauc._validation import invalid
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report
+
+PARAMETERS = [name.replace("_", "-") for name in Options.__dataclass_fields__]
+"""Parameters of :func:`fit_table` as the command writes them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +84,7 @@ class FittedTable:
 
     def __repr__(self) -> str:
         mauc = self.evaluation.judgement.headline.mauc
-        flags = f"; {len(self.flags)} flags" if self.flags else ""
+        flags = f"; {count_of(len(self.flags), 'flag')}" if self.flags else ""
         score = f"test MAUC {mauc.score:.4f} [{mauc.low:.4f}, {mauc.high:.4f}]"
         return f"<FittedTable of {self.data.target!r}: {self.model.about}; {score}{flags}>"
 
@@ -216,6 +220,7 @@ def fit_table(
     min_rows: int = 1,
     drop_unlabelled: bool = False,
     drop_duplicates: bool = False,
+    dates: Literal["day-first", "month-first"] | None = None,
 ) -> FittedTable:
     """Train models on a table within a time limit, choose the best, and test it on held-out rows.
 
@@ -254,6 +259,8 @@ def fit_table(
         Leave out rows without a class.
     drop_duplicates : bool, default=False
         Keep one of several equal rows.
+    dates : {"day-first", "month-first"}, optional
+        How to read dates such as 01/02/2024. Default: as the column shows, else with a warning.
 
     Returns
     -------
@@ -281,14 +288,14 @@ def fit_table(
     >>> fitted.predict_proba(frame.head())  # doctest: +SKIP
     """
     began = time.monotonic()
-    with in_python():
+    with in_python(*PARAMETERS):
         options = Options(
-            target=target,
+            target=_column("target", target),
             time_limit=time_limit,
             effort=effort,
             group=group,
             time_column=time_column,
-            drop=(drop,) if isinstance(drop, str) else tuple(drop),
+            drop=tuple(_column("drop", name) for name in _listed(drop)),
             holdout=holdout,
             cv=cv,
             seed=seed,
@@ -298,16 +305,28 @@ def fit_table(
             min_rows=min_rows,
             drop_unlabelled=drop_unlabelled,
             drop_duplicates=drop_duplicates,
+            dates=dates,
         )
-    with in_python(), Workers(options.n_workers) as workers:
+    with in_python(*PARAMETERS), Workers(options.n_workers) as workers:
         if isinstance(table, str | Path):
             data = read_data(Path(table), options)
         else:
             data = prepare(as_read(table), options, Path("the table"))
         fitted = fit_data(data, options, began, workers, Progress())
     for text in fitted.flag_texts():
-        warnings.warn(as_parameters(text), stacklevel=2)
+        warnings.warn(as_parameters(text, PARAMETERS), stacklevel=2)
     return fitted
+
+
+def _listed(names: Any) -> Sequence[Any]:
+    return [names] if isinstance(names, str | int) else () if names is None else names
+
+
+def _column(parameter: str, name: Any) -> str:
+    """Return the name of a column as text; the columns of a data frame may be numbers."""
+    if not isinstance(name, str | int):
+        raise invalid(parameter, "must name a column", repr(name), "pass a text, such as target='class'")
+    return str(name)
 
 
 def read_data(path: Path, options: Options, max_size: float = MAX_SIZE, how: Reading | None = None) -> Data:

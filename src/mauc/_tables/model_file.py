@@ -22,6 +22,7 @@ from mauc._archive import GB, MAX_SIZE, Refused, TooLarge, check_header, open_ar
 from mauc._io import write_whole
 from mauc._tables.errors import Failure, in_python
 from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
+from mauc._validation import invalid
 
 FORMAT = "mauc model 4"
 SCHEMA = "schema.json"
@@ -52,10 +53,15 @@ class TableModel:
         return f"<TableModel of {self.target!r}: {self.about}; {len(self.classes)} classes, {len(self.kinds)} columns>"
 
     def predict_proba(self, table: Any) -> Any:
-        """Return a data frame of the probability of each class, for a table with the columns of the training table."""
+        """Return a data frame of the probability of each class, for a table with the columns of the training table.
+
+        The classes are sorted.
+        """
         import pandas as pd
 
-        return pd.DataFrame(self._scores_of(table), columns=self._typed_classes(), index=table.index)
+        classes = self._typed_classes()
+        order = sorted(range(len(classes)), key=classes.__getitem__)  # 2 before 10
+        return pd.DataFrame(self._scores_of(table)[:, order], columns=[classes[k] for k in order], index=table.index)
 
     def predict(self, table: Any) -> Any:
         """Return a series of the predicted classes."""
@@ -71,7 +77,11 @@ class TableModel:
 
         with in_python():
             known, _ = same_columns(as_read(table), self, Path("the table"))
-            return self.scores(known)
+            scores = self.scores(known)
+        if not np.isfinite(scores).all():
+            advice = "check its numbers for huge values"
+            raise invalid("table", "must give finite scores", "others in some rows", advice)
+        return scores
 
     def _typed_classes(self) -> list[Any]:
         return [CLASS_TYPES[self.class_type](name) for name in self.classes]
@@ -147,7 +157,7 @@ def is_model(path: Path) -> bool:
         return False
 
 
-def load_model(path: str | Path) -> TableModel:
+def load_model(path: str | Path, *, trust: bool = False, max_size: float = MAX_SIZE) -> TableModel:
     """Load a model that ``mauc fit`` or ``FittedTable.save`` wrote.
 
     It has ``predict_proba(frame)`` and ``predict(frame)``. Loading runs only code of listed types: a file with other
@@ -157,6 +167,10 @@ def load_model(path: str | Path) -> TableModel:
     ----------
     path : str or Path
         A model file, such as ``model.skops``.
+    trust : bool, default=False
+        Load types that mauc does not know, which may run code.
+    max_size : float
+        How many GB unpacking may add to the size of the file.
 
     Examples
     --------
@@ -164,8 +178,8 @@ def load_model(path: str | Path) -> TableModel:
     >>> model = load_model("model.skops")  # doctest: +SKIP
     >>> model.predict_proba(frame)  # doctest: +SKIP
     """
-    with in_python():
-        return read_model(Path(path))
+    with in_python("trust", "max-size"):
+        return read_model(Path(path), trust=trust, max_size=max_size)
 
 
 def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -> TableModel:
@@ -260,10 +274,20 @@ def _is_ours(parts: Any) -> bool:
         and isinstance(decision, dict)
         and decision.keys() == {"scale", "offsets", "lowest", "costs"}
         and bool(are_hashes)
-        and parts.get("class_type") in CLASS_TYPES
+        and _are_of_type(classifier.classes_, parts.get("class_type"))
         and isinstance(kinds, dict)
         and all(isinstance(text, str) for text in (*kinds, *kinds.values(), parts.get("target"), parts.get("about")))
     )
+
+
+def _are_of_type(classes: Any, class_type: Any) -> bool:
+    """Return whether the names of the classes can be read as values of this type."""
+    if not isinstance(class_type, str) or class_type not in CLASS_TYPES:
+        return False
+    try:
+        return len({CLASS_TYPES[class_type](str(name)) for name in classes}) == len(classes)
+    except ValueError:
+        return False
 
 
 # Boosted trees and forests are lists of small objects, and a file of thousands of these takes seconds to write and to

@@ -163,7 +163,8 @@ def as_in_text(table: Table) -> Table:
         if values.dtype.kind == "M":
             table[name] = values.dt.strftime(date_format(values))
         elif str(values.dtype) == "category":
-            table[name] = values.astype(values.cat.categories.dtype)
+            kind = values.cat.categories.dtype
+            table[name] = values.astype("float64" if kind.kind in "iu" and values.isna().any() else kind)
         elif values.dtype == object and infer_dtype(values, skipna=True) == "decimal":
             known = values.dropna()
             whole = len(known) == len(values) and all(

@@ -26,8 +26,6 @@ from mauc._typing import Floats, Ints
 
 Hashes = NDArray[np.uint64]
 MISSING = np.uint64(0x9E3779B97F4A7C15)
-PREDICTED = "predicted"
-"""Column of ``mauc predict``: the class that the model decides for."""
 TRAINED_ON = "trained_on"
 """Column of ``mauc predict``: yes for training rows, else no."""
 

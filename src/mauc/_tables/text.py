@@ -24,6 +24,8 @@ from mauc._tables.errors import Failure, Usage
 
 PREFIX = "score:"
 """``mauc predict`` writes this before the class in the name of a score column."""
+PREDICTED = "predicted"
+"""Column of ``mauc predict``: the class that the model decides for."""
 STDIN = Path("-")
 BLOCK = 1 << 20
 UNREADABLE = (EOFError, UnicodeError, ValueError, gzip.BadGzipFile, zlib.error)

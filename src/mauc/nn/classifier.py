@@ -272,7 +272,9 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         sampler = ClassCoverageBatchSampler(codes, self.batch_size, min_per_class=self.min_per_class)
         if part.weight is None:
             return sampler.class_visits
-        return sampler.class_visits * np.bincount(codes, part.weight[part.rows]) / np.bincount(codes)
+        weight = part.weight[part.rows]
+        # Of mean 1: the loss refuses class sizes below 1.
+        return sampler.class_visits * np.bincount(codes, weight / weight.mean()) / np.bincount(codes)
 
     def _logits(self, X: Any) -> NDArray[np.float32]:
         check_is_fitted(self)

@@ -31,8 +31,8 @@ def check_tensors(
     if len(shape) != 2 if n_classes is None else len(shape) < 2 or shape[1] != n_classes:
         requirement = "(N, C)" if n_classes is None else f"(N, {n_classes}) or (N, {n_classes}, …)"
         advice = "pass one row per sample and one column per class"
-        if len(shape) > 2:
-            advice += "; for pixels, scores.movedim(1, -1).flatten(0, -2) and target.flatten()"
+        if n_classes is None and len(shape) > 2:
+            advice += f"; for pixels, {name}.movedim(1, -1).flatten(0, -2) and target.flatten()"
         raise invalid(name, f"must have the shape {requirement}", f"shape {tuple(shape)}", advice)
     if not isinstance(target, Tensor) or target.dtype not in WHOLE_NUMBERS:
         advice = "pass class indices, for instance torch.tensor(LabelEncoder().fit_transform(names))"
@@ -115,7 +115,7 @@ def count_vector(class_counts: Any, n_classes: int | None = None) -> Tensor:
         if len(wrong):
             where = int(wrong[0])
             raise invalid("class_counts", requirement, f"{counts[where].item():g} at {where}", advice)
-        if counts.is_floating_point() and counts.max() < 1.0 and abs(float(counts.sum()) - 1.0) > 1e-3:
-            came = f"{listing(counts.tolist())}, all below 1"
+        if counts.is_floating_point() and counts.max() < 1.0 and not 0.95 < float(counts.sum()) < 1.05:
+            came = f"{listing([f'{x:g}' for x in counts.tolist()])}, which are below 1 and do not sum to 1"
             raise invalid("class_counts", "must be sizes or shares of the classes, not weights", came, advice)
     return counts

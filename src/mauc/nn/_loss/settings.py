@@ -42,7 +42,7 @@ def read_settings(
     if class_counts is not None and not share and kind == "ovo":
         advice = "leave it out, or pass log_loss=0.5"
         raise invalid("class_counts", "is only used by the log-loss and by pairs='ova'", "log_loss=0", advice)
-    for name in {"reduction", "weight", "label_smoothing"} & options.keys():
+    for name in (name for name in ("reduction", "weight", "label_smoothing") if name in options):
         advice = "leave it out; the loss is a mean over pairs, and sample weights go into its call"
         raise invalid(name, "is an option of CrossEntropyLoss, not of MAUCLoss", repr(options[name]), advice)
     on_log_odds = activation == "log_odds"
@@ -77,7 +77,7 @@ def loss_of(
 ) -> Tensor:
     """Return the loss of a batch; ``ratios`` are the r of the log-loss if they are known before the batch."""
     of_module = isinstance(class_counts, Tensor) and isinstance(logits, Tensor) and logits.ndim == 2
-    if of_module and len(class_counts) != logits.shape[1]:
+    if of_module and class_counts.shape != logits.shape[1:]:
         count_vector(class_counts, logits.shape[1])  # raises an error; that of the target would mislead
     none_ignored = check_input(logits, target, weight, loss.ignore_index)
     n_classes, device = logits.shape[1], logits.device
