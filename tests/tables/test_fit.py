@@ -287,7 +287,7 @@ def test_texts_in_a_message_are_not_taken_for_options(planned, tmp_path):
 def test_columns_that_are_numbers_and_classes_among_missing_cells(planned):
     planned()
     table = mixed()
-    table["soil"] = pd.Categorical([1, 2, None, 1] * 60)
+    table["soil"] = pd.Categorical([1, 2, None, 1, 2] * 48)
     table["kind"] = pd.Series([True, False, None, True] * 60, dtype=object)
     table.columns = [0, 1, 2, 3, 4]
     with pytest.warns(UserWarning, match="60 rows of the table without a class in '4' are left out"):
