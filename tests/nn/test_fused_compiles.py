@@ -13,6 +13,7 @@ triton = pytest.importorskip("triton")
 pytestmark = [
     pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") == "1", reason="interpreted kernels are not compiled"),
     pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION:UserWarning"),  # of Triton 3.9
 ]
 
 TYPES = {
