@@ -89,11 +89,6 @@ class FittedTable:
         return f"<FittedTable of {self.data.target!r}: {self.model.about}; {score}{flags}>"
 
     @property
-    def classes(self) -> list[str]:
-        """The classes in the order of the columns of :meth:`predict_proba`."""
-        return self.model.classes
-
-    @property
     def cut(self) -> tuple[str, ...]:
         """What the time limit cut, in words; if empty, another machine gives the same model."""
         return self.board.cut
