@@ -186,8 +186,8 @@ def _several_splits(store: Store, index: Index, tolerance: float) -> str:
             parts += [f"### {title}, {len(seeds)} splits ({len(complete)})", _splits_table(complete, tolerance)]
     runs = [store.results[cell] for cell in ours if cell.limit == limit]
     cut, longest = sum(bool(run.get("cut")) for run in runs), max(run["seconds"] for run in runs)
-    last = f"The limit cut training in {cut} of these {len(runs)} runs. The longest took {longest:.1f} s; some ran "
-    return "\n\n".join([*parts, f"{last}beside other work."])
+    last = f"The limit cut training in {cut} of these {len(runs)} runs. The longest took {longest:.1f} s."
+    return "\n\n".join([*parts, last])
 
 
 def _splits(store: Store, name: str, limit: float | None, seeds: Sequence[int]) -> dict[str, Floats]:
