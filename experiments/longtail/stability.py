@@ -100,6 +100,7 @@ def overlap(steps: int, seeds: int) -> None:
         "cross-entropy": nn.CrossEntropyLoss(),
         "adjusted cross-entropy": LogitAdjustedLoss(counts),
         "`MAUCLoss`": loss,
+        "`MAUCLoss(alpha=4.0)`": MAUCLoss(counts, alpha=4.0),
         "`2 * MAUCLoss`": lambda logits, y: 2.0 * loss(logits, y),
     }
     rows = []
