@@ -269,6 +269,19 @@ def test_a_column_of_predictions_is_read_as_classes_are(run, tmp_path, classes, 
     )
 
 
+def test_whole_numbers_that_were_read_as_floats_are_classes(run, tmp_path):
+    """A missing cell makes the column of predictions a column of floats."""
+    truth = np.repeat([1, 2], 20)
+    table = pd.DataFrame(
+        {"1": np.arange(40.0), "2": -np.arange(40.0), "truth": truth, "predicted": truth.astype(float)}
+    )
+    table.loc[0, "predicted"] = None
+    table.to_parquet(tmp_path / "s.parquet")
+    done = run("evaluate", "s.parquet", "--target", "truth", "--no-report", "--json")
+    assert json.loads(done.stdout)["models"][0]["accuracy"] == 39 / 40
+    assert "names no known class in 1 row" in done.stderr
+
+
 def test_predictions_that_name_no_class_count_as_wrong(run, tmp_path):
     truth = np.repeat(["a", "b"], 20)
     table = pd.DataFrame({"score:a": np.arange(40.0), "score:b": -np.arange(40.0), "truth": truth, "predicted": truth})

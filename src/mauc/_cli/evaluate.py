@@ -219,10 +219,14 @@ def _predicted_classes(scores: Any, classes: Sequence[str]) -> list[str] | None:
     from mauc._tables.read import count_of
     from mauc._tables.text import PREDICTED
 
-    spelling = {c.casefold(): c for c in classes} if len({c.casefold() for c in classes}) == len(classes) else {}
+    def key(name: str) -> str:  # a reader may turn true into True, and 1 into 1.0
+        return name.removesuffix(".0").casefold()
+
+    spelling = {key(c): c for c in classes}
+    known = {**(spelling if len(spelling) == len(classes) else {}), **{c: c for c in classes}}
     found = [of_cell(str(value)).strip() for value in scores.rows[PREDICTED]]
-    found = [name if name in classes else spelling.get(name.casefold(), name) for name in found]
-    unknown = [name for name in found if name not in classes]
+    found = [known.get(name, known.get(key(name), name)) for name in found]
+    unknown = [name for name in found if name not in known]
     if len(unknown) == len(found):
         current().note(
             f"column {PREDICTED!r} of {scores.display} holds no classes, such as {found[0]!r}: accuracies are those of "

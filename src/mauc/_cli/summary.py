@@ -86,10 +86,8 @@ def comparison(judgement: Judgement, entries: Sequence[Entry] = ()) -> TextTable
     """
     trained = {entry.name: entry for entry in entries}
     interval = f"{judgement.level_text} interval"
-    title, headings = (
-        "Models compared; p: paired test against the first, corrected for their number",
-        ["MAUC", interval, "difference", "p"],
-    )
+    title = "Models compared; p: paired test against the first, corrected for their number"
+    headings = ["MAUC", interval, "difference", "p"]
     if trained:  # short headings, so that the names of the models fit into 80 columns
         title = "Models compared by MAUC; p: corrected paired test against the first; s: seconds"
         headings = ["validation", "test", interval, "vs first", "p", "s"]
