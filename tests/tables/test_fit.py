@@ -68,7 +68,9 @@ def test_a_frame_of_mixed_columns(planned, tmp_path):
     assert list(scores.columns) == ["elm", "oak", "yew"]
     assert scores.index.equals(new.index)
     assert decided.index.equals(new.index)
-    np.testing.assert_allclose(scores.sum(axis=1), 1.0)
+    ranking = fitted.model.classifier._ranking_scores(new[["size", "soil", "seen", "note"]])
+    assert mauc_score(new["kind"], scores) == mauc_score(new["kind"], ranking)  # calibration keeps the ranking
+    np.testing.assert_allclose(scores.mean(), [0.3, 0.6, 0.1], atol=0.05)
     assert mauc_score(new["kind"], scores) > 0.85
     assert (decided == new["kind"]).mean() > 0.6
     with pytest.raises(ValueError, match="column 'size' of the table has 90 infinite numbers"):

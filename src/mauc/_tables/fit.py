@@ -167,7 +167,11 @@ class FittedTable:
         return "rows of whole groups" if self.data.groups is not None else "random, stratified rows"
 
     def predict_proba(self, table: Table) -> Table:
-        """Return a data frame of the probability of each class, for a table with the columns of the training table."""
+        """Return a data frame of the calibrated probability of each class against all others.
+
+        The table needs the columns of the training table. With more than two classes, rows need not sum to 1
+        (:meth:`mauc._tables.model_file.TableModel.predict_proba`).
+        """
         return self.model.predict_proba(table)
 
     def predict(self, table: Table) -> Table:

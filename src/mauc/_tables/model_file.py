@@ -53,9 +53,11 @@ class TableModel:
         return f"<TableModel of {self.target!r}: {self.about}; {len(self.classes)} classes, {len(self.kinds)} columns>"
 
     def predict_proba(self, table: Any) -> Any:
-        """Return a data frame of the probability of each class, for a table with the columns of the training table.
+        """Return a data frame of the probability of each class against all others; the classes are sorted.
 
-        The classes are sorted.
+        The table needs the columns of the training table. Each column is calibrated and keeps the ranking of the stack.
+        With more than two classes, rows need not sum to 1; ``p.div(p.sum(axis=1), axis=0)`` makes them do so, and lowers
+        the multiclass AUC where classes overlap.
         """
         import pandas as pd
 

@@ -100,7 +100,7 @@ class Trainer:
         stack = MAUCStackingClassifier(
             effort=options.effort,
             columns=TableColumns(options.seed),
-            calibrate="normalized",
+            calibrate=True,
             random_state=options.seed,
             cv=split,
             ordinal=None if data.order is None else [name for name in data.order if name in set(labels)],

@@ -75,8 +75,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         Return calibrated probabilities instead of ranking scores (:mod:`mauc.ensemble.calibration`). True: each column
         is the probability of its class against all others, and every AUC is unchanged; with more than two classes, the
         sum of a row can be far from 1. ``"normalized"``: rows are divided by their sum, as scikit-learn's ``log_loss``
-        and ``roc_auc_score`` require, which changes the ranking slightly. With more than 500 classes the scores are not
-        calibrated.
+        and ``roc_auc_score`` require. This lowers the AUCs of rare classes where classes overlap. With more than 500
+        classes the scores are not calibrated.
     ordinal : list of classes, optional
         All classes from the lowest to the highest, such as low, medium and high. Two models of proportional odds,
         ``"odds"`` and ``"odds_kernel"``, then join the others. Default: the order of an ordered categorical ``y``,
