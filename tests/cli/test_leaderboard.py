@@ -31,7 +31,7 @@ MEMBERS = ["extra trees", "logistic regression"]
 
 
 def test_the_members_of_the_stack_are_the_leaderboard(run, trees):
-    result = run("fit", "trees.csv", "--target", "species", "--no-importance")
+    result = run("fit", "trees.csv", "--target", "species", "--no-importance", "--no-refit")
     assert result.exit_code == 0, result.output
     lines = re.findall(r"^(.+): validation MAUC (\d\.\d{4}), \d+\.\d s$", result.stderr, re.MULTILINE)
     assert [name for name, _ in lines] == MEMBERS, "a line for each, as it is done"
@@ -48,6 +48,9 @@ def test_the_members_of_the_stack_are_the_leaderboard(run, trees):
     )
     assert "mauc-report/index.html" in result.stdout
     assert "cut" not in result.stdout
+    assert re.search(r"^wrote model.skops$", result.stdout, re.MULTILINE)
+    again = run("fit", "trees.csv", "--target", "species", "--no-importance", "--out", "again.skops")
+    assert "wrote again.skops, fitted again on all 160 rows after the test" in again.stdout
 
     _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
     model, saved = read_model(Path("model.skops")), read_saved_scores(Path("model.skops"))
@@ -61,7 +64,7 @@ def test_the_members_of_the_stack_are_the_leaderboard(run, trees):
 
 
 def test_json_holds_the_comparison_and_the_decisions(run, trees):
-    result = run(*FIT, "--json", "--time-limit", 600)
+    result = run(*FIT, "--json", "--time-limit", 600, "--no-refit")
     assert (result.exit_code, result.stderr) == (0, ""), result.output
     found = json.loads(result.stdout)
     board = found["leaderboard"]
@@ -241,7 +244,6 @@ def test_compare(run, fails, trees, tmp_path):
         (("--time-limit", 0), "--time-limit must be a finite number of seconds above 0, got 0"),
         (("--cv", 3, "--time-column", "seen"), "--cv tests on all rows in turn and --time-column on the latest"),
         (("--cv", 3, "--holdout", 0.25), "--cv tests on all rows in turn and --holdout on a share of them"),
-        (("--cv", 3, "--refit"), "leave --refit out"),
     ],
 )
 def test_wrong_options(fails, trees, options, words):

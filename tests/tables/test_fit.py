@@ -10,12 +10,14 @@ pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
 pytest.importorskip("skops", reason="needs the extra mauc[cli]")
 
 import pandas as pd
+from sklearn.base import clone
 from sleeper import Breaker
 
 import mauc
 from mauc import fit_table, load_model, mauc_score
 from mauc._tables.model_file import read_model
 from mauc._tables.progress import Progress, full_name
+from mauc._tables.training import Trainer
 from mauc.ensemble import default_estimators
 from mauc.ensemble.fitting import InProcess
 from mauc.ensemble.planner import Member, StackPlan
@@ -171,9 +173,8 @@ def test_a_few_seconds_encode_texts_by_their_order(tmp_path):
     scores = fitted.predict_proba(table.head(50))
     loaded = read_model(fitted.save(tmp_path / "m.skops"))
     np.testing.assert_array_equal(loaded.scores(table.drop(columns="kind").head(50)), scores)
-    for option in ({"cv": 3}, {"refit": True}):
-        with pytest.raises(ValueError, match="time_limit 5 allows only one fit, but "):
-            fit_table(table, "kind", time_limit=5.0, **option)
+    with pytest.raises(ValueError, match="time_limit 5 allows only one fit, but cv needs several"):
+        fit_table(table, "kind", time_limit=5.0, cv=3)
 
 
 @pytest.mark.parametrize(("sizes", "n_enough"), [((2, 2), 0), ((9, 2), 1)])
@@ -205,14 +206,57 @@ def test_pandas_is_needed_for_fit_table_alone():
         fit_table(mixed(), "kind", effort="all")
 
 
-def test_cross_validation_and_refit(planned):
+def test_cross_validation(planned):
     planned()
     table = mixed(150)[["size", "soil", "kind"]]
     crossed = fit_table(table, "kind", cv=3, importance=False)
     assert len(crossed.evaluation.rows) == 150
     assert crossed.how == "3-fold cross-validation"
-    whole = fit_table(table, "kind", refit=True, importance=False)
-    np.testing.assert_array_equal(whole.predict_proba(table), crossed.predict_proba(table))
+    assert (crossed.evaluation.final.n_rows, crossed.fitted_on) == (150, "")
+
+
+def test_after_the_test_the_models_are_fitted_again_on_all_rows(planned):
+    planned(("et", "lr"))
+    table = mixed(150)[["size", "soil", "kind"]]
+    tested, fitted = (fit_table(table, "kind", refit=refit, importance=False) for refit in (False, True))
+    np.testing.assert_array_equal(tested.evaluation.scores, fitted.evaluation.scores)
+    assert (tested.fitted_on, fitted.fitted_on) == ("", "fitted again on all 150 rows after the test")
+    assert dict(fitted.details())["model file"] == fitted.fitted_on
+    before, after = tested.model.classifier, fitted.model.classifier
+    assert (before.weights_, list(after.named_estimators_)) == (after.weights_, list(before.named_estimators_))
+    features = table.drop(columns="kind")
+    numbers = before.columns_.transform(features)
+    codes = np.searchsorted(before.classes_, table["kind"])
+    for name, model in after.named_estimators_.items():
+        again = clone(dict(default_estimators(0, 5))[name]).fit(numbers, codes)
+        np.testing.assert_array_equal(model.predict_proba(numbers), again.predict_proba(numbers))
+    probe = fitted.evaluation.probe.classifier
+    np.testing.assert_array_equal(probe.predict_proba(features), before.predict_proba(features))
+    assert len(tested.model.trained) < len(fitted.model.trained)
+
+
+def test_a_model_without_time_for_all_rows_stays_as_it_was_tested(planned, monkeypatch):
+    planned(("et", "lr"))
+    table = mixed(150)[["size", "soil", "kind"]]
+    tested = fit_table(table, "kind", refit=False, importance=False)
+    again = Trainer.fit_again
+    monkeypatch.setattr(Trainer, "fit_again", lambda self, trained, deadline: again(self, trained, 0.0))
+    late = fit_table(table, "kind", importance=False)
+    assert late.cut == (
+        "extra trees, logistic regression were not ready in time with all rows: trained on the training rows",
+    )
+    assert late.fitted_on == ""
+    np.testing.assert_array_equal(late.predict_proba(table), tested.predict_proba(table))
+    assert len(late.model.trained) == len(tested.model.trained)
+
+
+def test_a_class_without_training_rows_is_left_out(planned):
+    planned()
+    table = mixed(150)[["size", "soil", "kind"]].assign(day=range(150))
+    table.loc[148:, "kind"] = "fir"
+    fitted = fit_table(table, "kind", time_column="day", importance=False)
+    assert list(fitted.predict_proba(table).columns) == ["elm", "oak", "yew"]
+    assert fitted.fitted_on == "fitted again on all 148 rows after the test"
 
 
 def test_empty_columns_alone(planned):

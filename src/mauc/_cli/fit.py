@@ -52,7 +52,14 @@ def fit(
     separator: Separator = None,
     header: Header = None,
     sheet: Sheet = None,
-    refit: Annotated[bool, typer.Option("--refit", help="After testing, train again on all rows.")] = False,
+    refit: Annotated[
+        bool | None,
+        typer.Option(
+            "--refit/--no-refit",
+            help="After the test, fit again on all rows; default: up to 20,000 training rows.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random choices.")] = 0,
     importance: Annotated[
         bool, typer.Option("--importance/--no-importance", help="Compute permutation importance.")
@@ -64,8 +71,8 @@ def fit(
     """Train the best model on a table and test it.
 
     Writes the model and a report. Columns may hold numbers, categories, dates or text, with missing values. A stack of
-    models is trained within --time-limit. The model to write is chosen on part of the training rows; the test rows play
-    no part in the choice.
+    models is trained within --time-limit. The model is chosen on part of the training rows; the test rows play no part
+    in the choice. After the test, the model is fitted again on all rows, unless they are many.
     """
     given = dict(locals())
     began = time.monotonic() - min(1.0, process_age())  # the start of Python counts
@@ -151,6 +158,7 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
     goal = {"balanced": "balanced accuracy", "accuracy": "accuracy"}.get(
         options.decide, f"the costs in {options.decide}"
     )
+    again = f", {fitted.fitted_on}" if fitted.fitted_on else ""
     output.say(
         f"{fitted.model.about}: {n_training} training rows, {len(fitted.evaluation.rows)} test rows ({fitted.how})\n",
         *headline(found, f"predicted classes chosen for {goal}"),
@@ -160,13 +168,14 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
         worst_pairs(found),
         *importance_table(fitted.importance, fitted.importance_note),
         *advice(found),
-        *(f"wrote {visible(file)}" for file in files.values()),
+        *(f"wrote {visible(file)}{again if name == 'model' else ''}" for name, file in files.items()),
     )
     output.result(
         {
             **as_json(found),
             "model": fitted.model.about,
             "tested_on": fitted.how,
+            "fitted_on": fitted.evaluation.final.n_rows,
             "decide": options.decide,
             "leaderboard": asdict(fitted.board),
             "cut": list(fitted.cut),

@@ -69,6 +69,7 @@ class FittedTable:
     flags : list of Flag
         Columns and rows that may make the score too good, found before and after training.
     training_rows : dict of class to int
+        Rows that the tested models were trained on.
     """
 
     data: Data
@@ -147,7 +148,8 @@ class FittedTable:
         return [
             ("table", str(data.path)),
             ("target", data.target),
-            ("model", self.model.about + (", trained again on all rows after testing" if self.options.refit else "")),
+            ("model", self.model.about),
+            *([("model file", self.fitted_on)] if self.fitted_on else []),
             ("chosen by", self.board.chosen_by),
             *([("cut", self.cut_text)] if self.cut else []),
             ("training rows", str(sum(self.training_rows.values()))),
@@ -155,6 +157,12 @@ class FittedTable:
             ("columns", describe_columns(self.model.columns)),
             *([("left out", data.left_out)] if data.left_out else []),
         ]
+
+    @property
+    def fitted_on(self) -> str:
+        """What the model was fitted on after the test, in words; empty if it is the model that was tested."""
+        n_rows = self.evaluation.final.n_rows
+        return f"fitted again on all {n_rows} rows after the test" if n_rows > sum(self.training_rows.values()) else ""
 
     @property
     def how(self) -> str:
@@ -214,7 +222,7 @@ def fit_table(
     cv: int | None = None,
     seed: int = 0,
     decide: str = "balanced",
-    refit: bool = False,
+    refit: bool | None = None,
     importance: bool = True,
     min_rows: int = 1,
     drop_unlabelled: bool = False,
@@ -248,8 +256,9 @@ def fit_table(
     seed : int, default=0
     decide : "balanced", "accuracy" or path of a table of costs, default="balanced"
         What predicted classes are chosen for, on validation rows.
-    refit : bool, default=False
-        After testing, train again on all rows.
+    refit : bool, optional
+        After the test, fit the models again on all rows, with the weights that were learnt; otherwise the result is the
+        model that was tested. Default: if there are at most 20,000 training rows. Below 10 seconds there is no time.
     importance : bool, default=True
         Compute permutation importance.
     min_rows : int, default=1
@@ -360,25 +369,27 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     # The rest of the time is for writing the model and the report: many trees take seconds.
     ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)
     now = time.monotonic()
-    # A quarter is for testing and importance.
-    until = now + 0.75 * (0.5 if options.refit else 1.0) * max(0.0, ends - now)
+    # A quarter is for testing, importance and the fit on all rows.
+    until = now + 0.75 * max(0.0, ends - now)
     if options.cv:
         evaluation = cross_validate(trainer, folds, until)
     else:
         # On a busy machine, threads that wait for each other take more time than a small forest.
         with threadpool_limits(1 if options.few_seconds else None):
             evaluation = evaluate_holdout(trainer, train, test, until, n_unknown)
-    final = evaluation.final
-    cut = [*final.board.cut, *cut]
-    if options.refit:
-        progress.prefix = "on all rows: "
+    cut = [*evaluation.final.board.cut, *cut]
+    tested_on = evaluation.final.n_rows
+    if options.fits_again(tested_on):
+        progress.prefix = "after the test: "
         now = time.monotonic()
-        final = trainer.train(np.arange(len(labels)), test, now + 0.8 * max(0.0, ends - now))
-        cut.extend(final.board.cut)
+        evaluation = replace(evaluation, final=trainer.fit_again(evaluation.final, now + 0.8 * max(0.0, ends - now)))
+        cut.extend(evaluation.final.board.cut)
+        progress.prefix = ""
+    final = evaluation.final
     importance, note = _importance(evaluation, trainer, ends)
     deadline = ends - 0.05 * options.time_limit
     flags += _flag_leaks(trainer, evaluation, train, test, importance, deadline)
-    rows = np.arange(len(labels)) if options.cv or options.refit else train
+    rows = np.arange(len(labels)) if options.cv or final.n_rows > tested_on else train
     hashes = np.unique(row_hashes({name: cells[name][rows] for name in data.kinds}))
     model = TableModel(
         final.classifier, data.kinds, data.target, final.board.about, final.decision, hashes, data.class_type

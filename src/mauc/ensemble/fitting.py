@@ -98,6 +98,8 @@ class Fits:
     seconds: dict[str, float] = field(default_factory=dict)
     cut: dict[str, str] = field(default_factory=dict)
     """The reason why a member is missing, or is not fitted on all rows."""
+    members: dict[str, Member] = field(default_factory=dict)
+    """The members in ``folds``, not fitted."""
 
     def model(self, name: str, n_classes: int) -> Any:
         """Return the model of all rows, or else the average of the models that were kept of the folds."""
@@ -231,26 +233,37 @@ def fit_folds(
         if len(fits[name]) == n_folds:
             done.folds[name] = [fits[name][k] for k in range(n_folds)]
             done.held_out[name] = _mean_held_out(fits[name], data)
+            done.members[name] = member
         else:
             done.cut.setdefault(name, runner.late)
     return done
 
 
-def fit_all_rows(members: Sequence[Member], done: Fits, runner: Runner, deadline: float, watch: Watch) -> None:
-    """Fit members on all rows; a member that is not ready keeps the model of its first fold and is noted in ``cut``."""
+def fit_all_rows(
+    members: Sequence[Member],
+    done: Fits,
+    runner: Runner,
+    deadline: float,
+    watch: Watch,
+    instead: str = "the rows of a fold",
+) -> None:
+    """Fit members on all rows; a member that is not ready keeps the model of its first fold and is noted in ``cut``.
+
+    ``instead`` says which rows that model was trained on.
+    """
     if members:
         watch.begins(members[0].name, _step(None, 0))
     with _ctrl_c_stops(runner):
         for answer in runner.run([(fit_one, (member, None, True)) for member in members], deadline):
             name = members[answer.index].name
-            done.seconds[name] += answer.seconds
+            done.seconds[name] = done.seconds.get(name, 0.0) + answer.seconds
             if answer.error is None:
                 done.full[name] = answer.value
             else:
                 done.cut[name] = f"failed on all rows: {answer.error}"
     for member in members:
         if member.name not in done.full:
-            done.cut.setdefault(member.name, f"{runner.late} with all rows: it is trained on those of a fold")
+            done.cut.setdefault(member.name, f"{runner.late} with all rows: trained on {instead}")
 
 
 def fit_one(data: TrainingData, member: Member, fold: int | None, keep: bool) -> Fit:
@@ -283,5 +296,5 @@ def _mean_held_out(fits: dict[int, Fit], data: TrainingData) -> Floats:
 
 def _step(fold: int | None, n_folds: int) -> str:
     if fold is None:
-        return "all training rows"
+        return "all rows"
     return f"fold {fold + 1} of {n_folds}" if n_folds > 1 else "one held-out part"
