@@ -94,17 +94,17 @@ def planned(monkeypatch, **models):
 
 
 def test_a_member_that_never_ends_costs_no_other(monkeypatch, workers):
-    lr = dict(default_estimators())["lr"]
-    planned(monkeypatch, broken=Breaker(), lr=lr, forever=Sleeper())
+    et = dict(default_estimators(n_trees=5))["et"]
+    planned(monkeypatch, broken=Breaker(), et=et, forever=Sleeper())
     y = np.arange(60) % 3
     X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
     workers.shared = 0
     list(workers.run([(operator.pos, ())], later()))  # the child is there
     model = MAUCStackingClassifier()
     model._train(X, y, deadline=later(4), workers=workers)
-    assert list(model.named_estimators_) == ["lr"]
+    assert list(model.named_estimators_) == ["et"]
     assert model.cut_ == {"broken": "failed: no room", "forever": "was not ready in time"}
-    planned(monkeypatch, lr=lr)
+    planned(monkeypatch, et=et)
     alone = MAUCStackingClassifier().fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
 
@@ -117,7 +117,7 @@ def test_control_c_keeps_what_is_done_if_that_is_wanted_and_leaves_no_child(monk
         def ends(self, name, score, seconds):
             raise KeyboardInterrupt
 
-    planned(monkeypatch, lr=dict(default_estimators())["lr"], forever=Sleeper())
+    planned(monkeypatch, et=dict(default_estimators(n_trees=5))["et"], forever=Sleeper())
     y = np.arange(60) % 3
     X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
     said = []
@@ -126,7 +126,7 @@ def test_control_c_keeps_what_is_done_if_that_is_wanted_and_leaves_no_child(monk
         model._train(X, y, deadline=later(), workers=workers, watch=Impatient())
         assert said == ["stopped"]
         assert not workers.stop(), "the second time it ends all"
-    assert list(model.named_estimators_) == ["lr"]
+    assert list(model.named_estimators_) == ["et"]
     assert model.cut_ == {"forever": "was not ready when Ctrl-C came"}
     with Workers(1) as workers:
         (child,) = workers.run([(_process, ())], later())
@@ -134,6 +134,16 @@ def test_control_c_keeps_what_is_done_if_that_is_wanted_and_leaves_no_child(monk
         with pytest.raises(KeyboardInterrupt):
             MAUCStackingClassifier()._train(X, y, deadline=later(), workers=workers, watch=Impatient())
     assert not alive(child.value)
+
+
+def test_a_small_forest_replaces_trees_that_are_not_ready(monkeypatch, workers):
+    planned(monkeypatch, lr=dict(default_estimators())["lr"], forever=Sleeper())
+    y = np.arange(60) % 3
+    X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
+    model = MAUCStackingClassifier()
+    model._train(X, y, deadline=later(4), workers=workers)
+    assert list(model.named_estimators_) == ["lr", "starter"]
+    assert set(model.cut_) >= {"forever"}
 
 
 def test_where_nothing_is_ready_there_is_a_small_forest(monkeypatch):

@@ -56,8 +56,7 @@ class TableModel:
         """Return a data frame of the probability of each class against all others; the classes are sorted.
 
         The table needs the columns of the training table. Each column is calibrated and keeps the ranking of the stack.
-        With more than two classes, rows need not sum to 1; ``p.div(p.sum(axis=1), axis=0)`` makes them do so, and lowers
-        the multiclass AUC where classes overlap.
+        With more than two classes, rows need not sum to 1.
         """
         import pandas as pd
 

@@ -21,11 +21,11 @@ from mauc._typing import Floats, Ints
 from mauc._validation import check_groups, check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
 from mauc.ensemble.bases import class_scores, ordinal_estimators, weight_argument
 from mauc.ensemble.calibration import Calibration, fit_calibration
-from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, has_texts, transformer_for
+from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, has_long_texts, transformer_for
 from mauc.ensemble.combination import LearntCombination, OutOfFold, learn_combination, mean_or_best
 from mauc.ensemble.fitting import Fits, InProcess, Runner, Silent, TrainingData, Watch, fit_all_rows, fit_folds
 from mauc.ensemble.odds import class_order
-from mauc.ensemble.planner import Effort, Member, Size, StackPlan, is_refitted, plan_members, starter
+from mauc.ensemble.planner import TREES, Effort, Member, Size, StackPlan, is_refitted, plan_members, starter
 from mauc.ensemble.workers import Workers
 from mauc.model_selection import folds_of, of_some_classes, some_of_each
 
@@ -275,12 +275,11 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         with self._runner(data, deadline, workers) as runner:
             n_first = 0 if self.estimators else 2
             fits = fit_folds(plan.members, data, runner, now + 0.75 * left, refitted, score, watch, n_first)
-            if not fits.folds:
+            no_trees = fits.cut and not self.estimators and not TREES.intersection(fits.folds)
+            if no_trees or not fits.folds:
                 # In this process, because a child may not have started yet. It takes some tenths of a second.
                 first = plan.members[0] if self.estimators else starter(self.random_state, len(classes))
-                instead = fit_folds([first], data, InProcess(data), math.inf, {*refitted, "starter"}, score, watch)
-                instead.cut = {name: reason for name, reason in fits.cut.items() if name not in instead.folds}
-                fits = instead
+                fits.add(fit_folds([first], data, InProcess(data), math.inf, {*refitted, "starter"}, score, watch))
             names = list(fits.folds)
             learnt = self._combine(fits, data, pairs, runner, now + 0.87 * left)
             used = [name for name, used in zip(names, learnt.combination.used, strict=True) if used]
@@ -311,8 +310,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     ) -> tuple[Any, Any]:
         """Fit the transformer that ``columns`` names, and return the transformed X and extra rows.
 
-        Texts may take minutes. So a child encodes a table that has some; if it needs more than a third of the time,
-        it is ended, and this process encodes them the quick way.
+        Texts may take minutes. So a child encodes a table with more than a second of work; if it needs more than a
+        third of the time, it is ended, and this process encodes them the quick way.
         """
         self.columns_ = transformer_for(
             self.columns, X, own_models=self.estimators is not None, random_state=self.random_state
@@ -320,7 +319,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if self.columns_ is None:
             return X, extra
         columns, late = clone(self.columns_), False
-        if workers is not None and deadline is not None and isinstance(columns, TableColumns) and has_texts(X):
+        is_table = isinstance(columns, TableColumns)
+        if workers is not None and deadline is not None and is_table and has_long_texts(X, workers.n_workers > 0):
             now = time.monotonic()
             task = (_encode, (columns, X, used_rows, extra))
             answers = list(workers.run([task], now + max(0.0, deadline - now) / 3))

@@ -17,7 +17,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from mauc._lazy import needing
 from mauc._typing import Floats, Ints
@@ -460,9 +460,13 @@ def transformer_for(columns: Any, X: Any, *, own_models: bool, random_state: int
     return columns
 
 
-def has_texts(X: Any) -> bool:
-    """Return whether a data frame has a column that holds more than numbers."""
-    return hasattr(X, "dtypes") and any(getattr(kind, "kind", "O") not in NUMBERS for kind in X.dtypes)
+def has_long_texts(X: Any, in_a_minute: bool = True) -> bool:
+    """Return whether it takes more than a second, or a tenth of it, to encode the texts of a data frame."""
+    texts = [k for k, kind in enumerate(getattr(X, "dtypes", ())) if getattr(kind, "kind", "O") not in NUMBERS]
+    most = 300_000 if in_a_minute else 30_000  # characters
+    if len(texts) * _num_samples(X) > most:
+        return True
+    return sum(int(X.iloc[:, k].dropna().astype(str).str.len().sum()) for k in texts) > most
 
 
 def are_texts(X: Any) -> bool:

@@ -101,6 +101,12 @@ class Fits:
     members: dict[str, Member] = field(default_factory=dict)
     """The members in ``folds``, not fitted."""
 
+    def add(self, others: "Fits") -> None:
+        """Add the fits of other members."""
+        for name in ("folds", "held_out", "full", "seconds", "members"):
+            getattr(self, name).update(getattr(others, name))
+        self.cut = {name: reason for name, reason in self.cut.items() if name not in others.folds}
+
     def model(self, name: str, n_classes: int) -> Any:
         """Return the model of all rows, or else the average of the models that were kept of the folds."""
         if name in self.full:
@@ -140,6 +146,7 @@ class InProcess(AbstractContextManager["InProcess"]):
     """
 
     late = LATE
+    n_workers = 1
 
     def __init__(self, shared: Any, n_jobs: int | None = None) -> None:
         self.shared, self.n_jobs = shared, n_jobs

@@ -21,6 +21,7 @@ Effort = Literal["quick", "normal", "best"]
 EFFORTS = {"quick": 12.0, "normal": 48.0, "best": 600.0}
 """Work of all members together; normal takes about 40 s on two idle cores."""
 FORESTS = ("et", "rf", "rf_deep", "et_deep")
+TREES = {*FORESTS, "hgb", "hgb_deep"}
 FEW_ROWS = 3_500
 SHARES = {"hgb": 0.5, "rf": 0.4, "lr": 0.12, "rf_deep": 0.25, "hgb_deep": 0.3, "et": 0.2}
 """Largest share of the work for each member with more than ``FEW_ROWS`` rows; 0.1 for members not listed. With fewer
@@ -101,7 +102,7 @@ def plan_members(
 
 
 def starter(seed: int, n_classes: int) -> Member:
-    """Return a small forest on few rows, for a deadline that leaves time for nothing else.
+    """Return a small forest on few rows, for a deadline that leaves no time for other trees.
 
     With a limit of 5 seconds, 20 extra trees on 2,000 rows scored 0.01 to 0.04 less on the four large development
     tables of ``benchmarks.fit_tables`` and saved up to 0.9 s.
@@ -253,7 +254,7 @@ def work_of(name: str, size: Size, model: Any) -> float:
     if name in FORESTS:
         per_row = {"et": 2.2e-8, "et_deep": 3.0e-8, "rf": 3.5e-8, "rf_deep": 5.0e-8}[name]
         return model.n_estimators * (1.5e-3 + per_row * n * math.log2(max(n, 2)) * (1.0 + 0.4 * math.sqrt(d)))
-    if name in ("hgb", "hgb_deep"):
+    if name in TREES:
         per_tree = 1.5e-3 + 8e-9 * n * d + 2.9e-6 * d * model.max_leaf_nodes
         return model.max_iter * (c if c > 2 else 1) * per_tree
     return {
