@@ -117,7 +117,7 @@ def test_control_c_keeps_what_is_done_if_that_is_wanted_and_leaves_no_child(monk
         def ends(self, name, score, seconds):
             raise KeyboardInterrupt
 
-    planned(monkeypatch, et=dict(default_estimators(n_trees=5))["et"], forever=Sleeper())
+    planned(monkeypatch, hgb=dict(default_estimators())["hgb"].set_params(max_iter=5), forever=Sleeper())
     y = np.arange(60) % 3
     X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
     said = []
@@ -126,7 +126,7 @@ def test_control_c_keeps_what_is_done_if_that_is_wanted_and_leaves_no_child(monk
         model._train(X, y, deadline=later(), workers=workers, watch=Impatient())
         assert said == ["stopped"]
         assert not workers.stop(), "the second time it ends all"
-    assert list(model.named_estimators_) == ["et"]
+    assert list(model.named_estimators_) == ["hgb"]
     assert model.cut_ == {"forever": "was not ready when Ctrl-C came"}
     with Workers(1) as workers:
         (child,) = workers.run([(_process, ())], later())
