@@ -54,8 +54,9 @@ def test_saved_scores_are_evaluated(run, fails, trees):
     made = run("fit", "trees.csv", "--target", "species", *QUICK, "--json", "--cv", "3")
     found = run("evaluate", "model.scores.npz", "--no-report", "--json")
     assert found.exit_code == 0, found.output
-    both = [json.loads(each.stdout)["models"][0]["mauc"] for each in (made, found)]
-    assert both[0] == both[1]
+    fitted, saved = (json.loads(each.stdout)["models"][0] for each in (made, found))
+    for name in ("mauc", "accuracy", "balanced_accuracy"):
+        assert fitted[name] == saved[name], "the same scores and the same decisions"
     assert re.search(r"holds scores of MAUCStackingClassifier: .*; 3-fold cross-validation", found.stderr)
     call = ("evaluate", "model.scores.npz")
     assert "is not the target of model.scores.npz, 'species'" in fails(*call, "--target", "soil", code=2)
@@ -104,7 +105,7 @@ def test_values_that_training_did_not_have_are_told_with_their_column(run, model
 def test_rows_that_were_trained_on_are_named(run):
     frame = load_wine(as_frame=True).frame
     frame.to_csv("wine.csv", index=False)
-    assert run("fit", "wine.csv", "--target", "target", "--no-report", "--no-importance").exit_code == 0
+    assert run("fit", "wine.csv", "--target", "target", *QUICK, "--no-refit").exit_code == 0
     result = run("predict", "model.skops", "wine.csv")
     assert "133 of these 178 rows were training rows" in result.stderr
     scores = pd.read_csv("scores.csv")

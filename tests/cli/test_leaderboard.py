@@ -44,7 +44,8 @@ def test_the_members_of_the_stack_are_the_leaderboard(run, trees):
     assert shown[0][2] == "–"
     assert {name: score for name, score, _ in shown}.items() >= dict(lines[:1]).items(), "one number, one name"
     assert (
-        f"{names[0]} was chosen by 120 validation rows (training rows, scored by models that were not" in result.stdout
+        "Chosen by 120 validation rows (training rows, scored by models that were not trained on them): "
+        f"{names[0]}. The test rows played no part" in result.stdout
     )
     assert "mauc-report/index.html" in result.stdout
     assert "cut" not in result.stdout
@@ -258,7 +259,7 @@ def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
     cut = "extra trees, logistic regression were not trained: there is time for a small forest only"
     assert cut in told.stdout
     assert "With --time-limit 10 or more, the stack of models is trained." in told.stdout
-    assert "Only one model was trained, small forest" in told.stdout
+    assert "Only one model was trained: small forest" in told.stdout
     assert cut in Path("r.html").read_text()
     found = json.loads(run(*call, "--json").stdout)
     assert any(text.endswith(cut) for text in found["cut"])

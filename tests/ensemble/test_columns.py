@@ -247,6 +247,8 @@ def test_many_sparse_columns_become_components_for_a_model_that_needs_dense_ones
     np.testing.assert_array_equal(few[0].fit_transform(X), X.toarray())
     assert few[-1].named_steps["standardscaler"].with_mean, "dense columns are centred"
     assert list(for_sparse(models["et"], 201).named_steps) == ["simpleimputer", "extratreesclassifier"]
+    chosen = module.make_pipeline(module.TreeColumns(list(range(300)), [], most=250), models["hgb"])
+    assert list(for_sparse(chosen, 300).named_steps) == ["simpleimputer", "truncatedsvd", "boostedtrees"]
 
 
 def test_groups_are_held_out_as_a_whole():

@@ -17,8 +17,8 @@ import mauc
 from mauc import fit_table, load_model, mauc_score
 from mauc._tables.model_file import read_model
 from mauc._tables.progress import Progress, full_name
-from mauc._tables.training import Trainer
-from mauc.ensemble import default_estimators
+from mauc._tables.training import Trainer, _choose_calibration
+from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.ensemble.fitting import InProcess
 from mauc.ensemble.planner import Member, StackPlan
 from mauc.ensemble.workers import Workers
@@ -70,20 +70,23 @@ def test_a_frame_of_mixed_columns(planned, tmp_path):
     assert list(scores.columns) == ["elm", "oak", "yew"]
     assert scores.index.equals(new.index)
     assert decided.index.equals(new.index)
-    ranking = fitted.model.classifier._ranking_scores(new[["size", "soil", "seen", "note"]])
-    assert mauc_score(new["kind"], scores) == mauc_score(new["kind"], ranking)  # calibration keeps the ranking
-    np.testing.assert_allclose(scores.mean(), [0.3, 0.6, 0.1], atol=0.05)
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0)
+    ranking = fitted.decision_function(new)
+    raw = fitted.model.classifier._ranking_scores(new[["size", "soil", "seen", "note"]])
+    assert mauc_score(new["kind"], ranking) == mauc_score(new["kind"], raw), "calibration keeps the ranking"
+    np.testing.assert_allclose(ranking.mean(), [0.3, 0.6, 0.1], atol=0.05)
     assert mauc_score(new["kind"], scores) > 0.85
     assert (decided == new["kind"]).mean() > 0.6
-    with pytest.raises(ValueError, match="column 'size' of the table has 90 infinite numbers"):
-        fitted.predict_proba(new.assign(size=np.inf))
     found = fitted.evaluation.judgement
     assert found.headline.balanced_accuracy > 1.5 * found.guess.balanced_accuracy
     assert fitted.report.judgement.headline.mauc.score == board["mauc"][0]
     assert {each.column for each in fitted.importance} == {"size", "soil", "seen", "note"}
-    for bad, words in ((np.inf, "has 90 infinite numbers"), ([[1]] * 90, "holds lists")):
-        with pytest.raises(ValueError, match=f"column 'size' of the table {words}"):
-            fitted.predict_proba(new.assign(size=bad))
+    for bad, words in ((np.inf, "inf"), (-1e300, "-1e\\+300"), ([[1]] * 90, "lists")):
+        with pytest.warns(
+            UserWarning, match=f"'size' of the table holds {words} .first: row 1, 90 in all.: treated as"
+        ):
+            empty = fitted.predict_proba(new.assign(size=bad))
+        np.testing.assert_array_equal(empty, fitted.predict_proba(new.assign(size=np.nan)))
     path = fitted.save(tmp_path / "m.skops")
     assert (tmp_path / "m.scores.npz").exists()
     loaded = read_model(path)
@@ -140,7 +143,7 @@ def test_a_wide_table_loads(planned, tmp_path):
     with zipfile.ZipFile(path) as archive:
         assert archive.getinfo("schema.json").file_size < 8e5, "no object for each column"
     loaded = read_model(path)
-    np.testing.assert_array_equal(loaded.scores(wide.drop(columns="kind")), np.asarray(fitted.predict_proba(wide)))
+    np.testing.assert_array_equal(loaded.scores(wide.drop(columns="kind")), fitted.decision_function(wide))
 
 
 @pytest.mark.slow
@@ -170,7 +173,7 @@ def test_a_few_seconds_encode_texts_by_their_order(tmp_path):
     in_a_minute = replace(fitted, options=replace(fitted.options, time_limit=60.0))
     assert in_a_minute.cut_text.endswith("A faster machine, or a longer --time-limit, may choose another model.")
     assert fitted.leaderboard()["mauc"].iloc[0] > 0.9
-    scores = fitted.predict_proba(table.head(50))
+    scores = fitted.decision_function(table.head(50))
     loaded = read_model(fitted.save(tmp_path / "m.skops"))
     np.testing.assert_array_equal(loaded.scores(table.drop(columns="kind").head(50)), scores)
     with pytest.raises(ValueError, match="time_limit 5 allows only one fit, but cv needs several"):
@@ -206,6 +209,58 @@ def test_pandas_is_needed_for_fit_table_alone():
         fit_table(mixed(), "kind", effort="all")
 
 
+@pytest.mark.parametrize("expected", [True, "normalized"])
+def test_scores_are_divided_by_their_sum_only_if_this_ranks_better(monkeypatch, expected):
+    """The first column is noise, which a division spreads to the others; or all columns share a factor."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 300)
+    scores = np.clip(0.3 + 0.2 * np.eye(3)[y] + 0.1 * rng.normal(size=(900, 3)), 0.05, 0.95)
+    if expected == "normalized":
+        scores *= rng.uniform(0.3, 1.0, (900, 1))
+    else:
+        scores[:, 0] = rng.uniform(0.0, 1.0, 900)
+    stack = MAUCStackingClassifier(calibrate=True)
+    stack.classes_, stack.oof_combination_ = np.arange(3), scores
+    monkeypatch.setattr(stack, "_probabilities", lambda scores: scores)
+    _choose_calibration(stack, np.arange(len(y)), y)
+    assert stack.calibrate == expected
+
+
+def test_costs_of_a_class_that_is_not_in_the_training_rows(planned, tmp_path):
+    planned()
+    table = mixed(150)[["size", "soil", "kind"]].assign(day=range(150))
+    table.loc[148:, "kind"] = "fir"
+    kinds = ["elm", "fir", "oak", "yew"]
+    pd.DataFrame(1 - np.eye(4), kinds, kinds).to_csv(tmp_path / "costs.csv")
+    decide = str(tmp_path / "costs.csv")
+    fitted = fit_table(table, "kind", time_column="day", decide=decide, importance=False)
+    assert set(fitted.predict(table)) <= {"elm", "oak", "yew"}
+
+
+def test_whole_numbers_that_are_measurements_are_refused():
+    rng = np.random.default_rng(0)
+    price = 10 * rng.integers(100, 900, 300)
+    with pytest.raises(ValueError, match="holds measurements such as"):
+        fit_table(mixed(300).assign(price=price), "price")
+    many = mixed(12_000).assign(kind=[f"k{i % 6_000}" for i in range(12_000)])
+    with pytest.raises(ValueError, match="target 'kind' has 6,000 classes, and mauc fit takes at most 5,000"):
+        fit_table(many, "kind")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cv": 1}, "^cv must be a number of folds, 2 or more, got 1"),
+        ({"min_rows": 0}, "^min_rows must be 1 or more, got 0"),
+        ({"group": 1.5}, "^group must name a column"),
+        ({"time_limit": 0}, "^time_limit must be a finite number of seconds above 0"),
+    ],
+)
+def test_wrong_parameters(options, words):
+    with pytest.raises(ValueError, match=words):
+        fit_table(mixed(), "kind", **options)
+
+
 def test_cross_validation(planned):
     planned()
     table = mixed(150)[["size", "soil", "kind"]]
@@ -213,6 +268,8 @@ def test_cross_validation(planned):
     assert len(crossed.evaluation.rows) == 150
     assert crossed.how == "3-fold cross-validation"
     assert (crossed.evaluation.final.n_rows, crossed.fitted_on) == (150, "")
+    board = crossed.leaderboard().set_index("model")
+    assert board.loc["class frequencies", "mauc"] == 0.5
 
 
 def test_after_the_test_the_models_are_fitted_again_on_all_rows(planned):

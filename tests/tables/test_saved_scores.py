@@ -44,7 +44,11 @@ def digests_of(table):
 def saved():
     rows = np.arange(0, 12, 2)
     scores = np.random.default_rng(0).random((6, 3))
-    return SavedScores("a model", "y", "folds", 12, rows, LABELS[rows], np.unique(LABELS), scores, digests_of(TABLE))
+    classes = np.unique(LABELS)
+    predicted = classes[scores.argmax(axis=1)]
+    return SavedScores(
+        "a model", "y", "folds", 12, rows, LABELS[rows], classes, scores, digests_of(TABLE), predicted=predicted
+    )
 
 
 def write_archive(path, content):

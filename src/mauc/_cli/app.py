@@ -73,17 +73,20 @@ def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _run(work: Callable[[], None], output: Output, *, debug: bool) -> None:
+    shown = {""}
+
+    def note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        """Print each warning once, as a note; skip warnings that are for programmers."""
+        text = str(message).strip().partition("\n")[0]
+        if text not in shown and not issubclass(category, (DeprecationWarning, FutureWarning, ResourceWarning)):
+            shown.add(text)
+            output.note(text)
+
     try:
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings():
             warnings.simplefilter("always")
-            try:
-                work()
-            finally:
-                # Print each warning once, as a note; skip warnings that are for programmers.
-                for_programmers = (DeprecationWarning, FutureWarning, ResourceWarning)
-                texts = [str(w.message).strip() for w in caught if not issubclass(w.category, for_programmers)]
-                for text in dict.fromkeys(text.partition("\n")[0] for text in texts if text):
-                    output.note(text)
+            warnings.showwarning = note
+            work()
     except Exception as error:
         # Typer's own: usage errors, Exit, Abort.
         if isinstance(error, typer.Abort) or (hasattr(error, "exit_code") and not isinstance(error, Failure)):

@@ -1,5 +1,6 @@
 """``mauc evaluate``: scores of any program → metrics, intervals, paired tests, report."""
 
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -98,7 +99,15 @@ def evaluate(
         if saved:
             output.note(f"{parts.display} holds scores of {saved.about}; {saved.how}")
             models = {parts.name: saved.scores}
-            found = judge(saved.labels, models, labels=saved.classes, groups=saved.groups, level=level)
+            decided = "predicted class: as mauc fit decided"
+            found = judge(
+                saved.labels,
+                models,
+                labels=saved.classes,
+                y_pred=saved.predicted,
+                groups=saved.groups,
+                level=level,
+            )
         elif in_parts:
             n_files = f"{count_of(len(parts.paths), 'file')}, " if parts.several else ""
             output.note(f"{parts.display} ({n_files}{parts.n_bytes / 1e6:.3g} MB) is read in parts")
@@ -200,7 +209,7 @@ def _judge_whole(
         if are_recurring_codes(name, scores.rows[name], labels):
             current().note(
                 f"column {name!r} of {scores.display} holds codes that recur: if rows of one code depend on each "
-                f"other, use --group {name}"
+                f"other, use --group {shlex.quote(name)}"
             )
     matrices = {name: table.scores([columns[c] for c in classes]) for name, (table, columns) in models.items()}
     predicted, decided = None, BY_SCORE

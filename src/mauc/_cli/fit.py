@@ -25,7 +25,12 @@ def fit(
         str | None, typer.Option(help="Column that holds the class of each row; required.", show_default=False)
     ] = None,
     out: Annotated[Path, typer.Option(readable=False, help="Model file to write.")] = Path("model.skops"),
-    time_limit: Annotated[float, typer.Option(help="Seconds for the whole run: a deadline.")] = 60.0,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds for the whole run: a deadline; default: 60, or 600 with --effort best.", show_default=False
+        ),
+    ] = None,
     effort: Annotated[str, typer.Option(help="How much to train: quick, normal or best.")] = "normal",
     decide: Annotated[
         str, typer.Option(help="What predicted classes optimise: balanced, accuracy, or a table such as costs.csv.")
@@ -56,7 +61,7 @@ def fit(
         bool | None,
         typer.Option(
             "--refit/--no-refit",
-            help="After the test, fit again on all rows; default: up to 20,000 training rows.",
+            help="After the test, fit again on all rows; default: up to 10,000 training rows.",
             show_default=False,
         ),
     ] = None,
@@ -83,10 +88,11 @@ def fit(
 
     if cv and holdout is not None:
         raise Usage("--cv tests on all rows in turn and --holdout on a share of them: leave one of them out")
-    same = set(Options.__dataclass_fields__) - {"holdout", "drop"}
+    same = set(Options.__dataclass_fields__) - {"holdout", "drop", "time_limit"}
     options = Options(
         **{name: value for name, value in given.items() if name in same},
         drop=tuple(drop or ()),
+        time_limit=Options.default_limit(effort) if time_limit is None else time_limit,
         holdout=0.25 if holdout is None else holdout,
     )
     how = Reading(tuple(missing or ()), encoding, sheet, separator, header)
@@ -138,14 +144,14 @@ def _print_notes(fitted: Any) -> None:
     output, found = current(), fitted.evaluation
     for text in fitted.flag_texts():
         output.note(text)
-    flagged = [flag.column for flag in fitted.flags if flag.kind in ("counter", "target", "code")]
+    flagged = [flag.column for flag in fitted.flags if flag.kind in ("counter", "target", "code", "leak")]
     if flagged:
         options = " ".join(f"--drop {shlex.quote(name)}" for name in flagged[:8])
         output.note(f"flagged columns are used; to leave them out add {options}")
     if found.n_untested:
         output.note(
-            f"{found.n_untested} held-out rows are not tested: no training row has their class, or there are hundreds "
-            "of classes and some were drawn"
+            f"{found.n_untested} held-out rows are not tested: their class has no training row, or the test uses a "
+            "sample of the classes"
         )
 
 
@@ -155,13 +161,11 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
 
     output, found, options = current(), fitted.evaluation.judgement, fitted.options
     n_training = sum(fitted.training_rows.values())
-    goal = {"balanced": "balanced accuracy", "accuracy": "accuracy"}.get(
-        options.decide, f"the costs in {options.decide}"
-    )
     again = f", {fitted.fitted_on}" if fitted.fitted_on else ""
     output.say(
-        f"{fitted.model.about}: {n_training} training rows, {len(fitted.evaluation.rows)} test rows ({fitted.how})\n",
-        *headline(found, f"predicted classes chosen for {goal}"),
+        f"{fitted.model.about}: {n_training} training rows, {len(fitted.evaluation.rows)} test rows ({fitted.how})",
+        f"columns: {fitted.columns}\n",
+        *headline(found, f"predicted classes chosen for {fitted.goal}"),
         "",
         *_models_compared(fitted),
         sizes(found, fitted.training_rows),
@@ -179,6 +183,8 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
             "decide": options.decide,
             "leaderboard": asdict(fitted.board),
             "cut": list(fitted.cut),
+            "cut_text": fitted.cut_text if fitted.cut else "",
+            "columns": fitted.columns,
             "flags": [asdict(flag) for flag in fitted.flags],
             "importance": {"how": fitted.importance_note, "columns": [each.to_json() for each in fitted.importance]},
             "training_rows": fitted.training_rows,
@@ -193,11 +199,11 @@ def _models_compared(fitted: Any) -> list[str | TextTable]:
     from mauc._tables.training import STACK
 
     board, found = fitted.board, fitted.evaluation.judgement
-    chosen = f"{board.winner} was chosen by {board.chosen_by}; the test rows played no part in the choice."
+    chosen = f"Chosen by {board.chosen_by}: {board.winner}. The test rows played no part in the choice."
     if len(board.entries) == 2:  # the other is the class frequencies
-        chosen = f"Only one model was trained, {board.winner}; its validation score is that of {board.chosen_by}."
+        chosen = f"Only one model was trained: {board.winner}. Its validation score comes from {board.chosen_by}."
     if board.winner == STACK:
-        chosen += " A single model replaces the stack only if it is clearly ahead on them."
+        chosen += " A single model replaces the stack only if it is clearly ahead on the validation rows."
     if fitted.options.cv:
         chosen = f"Each fold chose a model by its own training rows, and is tested with that choice. {chosen}"
     cut = [f"Cut: {fitted.cut_text}"] if fitted.cut else []

@@ -53,7 +53,7 @@ def predict(
     """
     from mauc._tables.model_file import is_model, read_model
     from mauc._tables.parts import check_fits
-    from mauc._tables.read import first_names, read_table
+    from mauc._tables.read import count_of, first_names, read_table
     from mauc._tables.saved_scores import trained_note
     from mauc._tables.text import Reading, display_path
 
@@ -97,7 +97,7 @@ def predict(
         return
     write_whole(out, content)
     output.say(
-        f"{loaded.about}: {len(rows)} rows scored for {len(loaded.classes)} classes",
+        f"{count_of(len(rows))} scored for {len(loaded.classes)} classes of {loaded.target!r}",
         f"wrote {visible(out)}",
     )
     found = {"model": loaded.about, "rows": len(rows), "classes": loaded.classes}
@@ -131,7 +131,7 @@ def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], lis
     if not np.isfinite(scores).all():
         raise Failure(f"the model gives no finite score for some rows of {table}: check its numbers for huge values")
     results: dict[str, Any] = {}
-    trained = were_trained_on(known, loaded.trained)
+    trained = were_trained_on(known.drop(columns=loaded.columns.empty_), loaded.trained)
     if trained.any():
         results[TRAINED_ON] = np.where(trained, "yes", "no").astype(object)
     results[PREDICTED] = np.asarray(loaded.classes, dtype=object)[loaded.decided(scores)]

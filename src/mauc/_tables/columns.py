@@ -94,7 +94,7 @@ def check_finite(table: Table, path: Path) -> None:
 def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]]:
     """Return the table with the columns of a ``TableModel``, in its order and of its kinds, and the extra names.
 
-    Refuses lists, infinite and huge numbers, and warns of values that the model reads as missing.
+    Lists, infinite and huge numbers become missing values, with a warning, and so do values of another kind.
     """
     names, kinds = [str(c) for c in table.columns], model.kinds
     missing = [name for name in kinds if name not in names]
@@ -121,10 +121,27 @@ def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]
                     stacklevel=2,
                 )
             known[name] = dates
-    check_single(known, path)
-    check_finite(known, path)
+    _empty_bad_cells(known, path)
     _warn_of_other_dates(known, model.columns, path)
     return known, [name for name in names if name not in kinds]
+
+
+def _empty_bad_cells(table: Table, path: Path) -> None:
+    """Replace lists, infinite and huge numbers by missing values, in place: one bad cell must not cost all rows."""
+    for name in table.columns:
+        values = table[name]
+        if values.dtype.kind == "f":
+            bad = np.flatnonzero(np.abs(np.asarray(values, dtype=np.float64)) > LARGEST)
+            what = f"{values.iloc[bad[0]]:g}" if len(bad) else ""
+        else:
+            bad, what = np.array(rows_with_lists(values), dtype=np.int64), "lists"
+        if len(bad):
+            table[name] = values.where(~np.isin(np.arange(len(values)), bad))
+            warnings.warn(
+                f"column {name!r} of {path} holds {what} (first: row {bad[0] + 1}, {len(bad)} in all): treated as "
+                "missing",
+                stacklevel=3,
+            )
 
 
 def _warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:

@@ -75,6 +75,7 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
     features, kinds = with_iso_dates(features.reset_index(drop=True), read_kinds(features), options.dates, path)
     labels = labels[rows]
     _check_no_singles(labels)
+    _check_few_classes(labels, target)
     times, groups = (None if values is None else values[rows] for values in map(others.get, named))
     return Data(
         path,
@@ -121,6 +122,16 @@ def _check_no_singles(labels: NDArray[Any]) -> None:
         raise Failure(
             f"{which} a single row, and training and testing need one each: add rows, merge classes, or leave such "
             "classes out with --min-rows 2"
+        )
+
+
+def _check_few_classes(labels: NDArray[Any], target: str, most: int = 5_000) -> None:
+    """Refuse so many classes that their scores fill gigabytes, and no deadline holds."""
+    n_classes = len(np.unique(labels))
+    if n_classes > most:
+        raise Failure(
+            f"--target {target!r} has {n_classes:,} classes, and mauc fit takes at most {most:,}: merge classes, or "
+            "leave out rare ones with --min-rows"
         )
 
 

@@ -37,10 +37,13 @@ def as_parameters(message: str, options: Sequence[str]) -> str:
 
     >>> as_parameters("--drop 'a--drop' is not a column", ["drop"])
     "drop 'a--drop' is not a column"
+    >>> as_parameters("leave them out with --drop-unlabelled", ["drop", "drop-unlabelled"])
+    'leave them out with drop_unlabelled'
     """
     if not options:
         return message
-    pattern = rf"(?<![\w'\"/-])--({'|'.join(options)})\b"
+    longest_first = sorted(options, key=len, reverse=True)
+    pattern = rf"(?<![\w'\"/-])--({'|'.join(longest_first)})\b"
     return re.sub(pattern, lambda found: found[1].replace("-", "_"), message)
 
 

@@ -42,7 +42,7 @@ from mauc._tables.text import Reading, display_path
 from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_validate, cv_folds, evaluate_holdout
 from mauc._typing import Ints
 from mauc._validation import invalid
-from mauc.ensemble.workers import Workers
+from mauc.ensemble.workers import STOPPED, Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report
@@ -96,8 +96,10 @@ class FittedTable:
 
     @property
     def cut_text(self) -> str:
-        """What was cut, and what may choose another model: within a few seconds every machine trains the same one."""
+        """What was cut, and whether a longer limit or a faster machine may change the model."""
         hint = "A faster machine, or a longer --time-limit, may choose another model."
+        if any(STOPPED in reason for reason in self.cut):
+            hint = "Without Ctrl-C, all models are trained."
         if self.options.few_seconds:
             hint = "With --time-limit 10 or more, the stack of models is trained."
         return f"{'; '.join(self.cut)}. {hint}"
@@ -140,11 +142,11 @@ class FittedTable:
         """Return the first flags in words, and how many more there are."""
         texts = [flag.text for flag in self.flags]
         more = len(texts) - most
-        return texts if more <= 0 else [*texts[:most], f"{more} more flags: --json has all"]
+        return texts if more <= 0 else [*texts[:most], f"{more} more flags are not shown"]
 
     def details(self) -> list[tuple[str, str]]:
         """Return details about the training, for the end of the report."""
-        data = self.data
+        data, options = self.data, self.options
         return [
             ("table", str(data.path)),
             ("target", data.target),
@@ -154,9 +156,23 @@ class FittedTable:
             *([("cut", self.cut_text)] if self.cut else []),
             ("training rows", str(sum(self.training_rows.values()))),
             ("test rows", f"{len(self.evaluation.rows)} ({self.how})"),
-            ("columns", describe_columns(self.model.columns)),
+            ("columns", self.columns),
+            ("options", f"effort {options.effort}, time limit {options.time_limit:g} s, seed {options.seed}"),
+            ("predicted classes", f"chosen for {self.goal}"),
+            ("seconds", ", ".join(f"{each.name} {each.seconds:.1f}" for each in self.board.entries if each.seconds)),
             *([("left out", data.left_out)] if data.left_out else []),
         ]
+
+    @property
+    def columns(self) -> str:
+        """The columns of each kind, in words."""
+        return describe_columns(self.model.columns)
+
+    @property
+    def goal(self) -> str:
+        """What predicted classes are chosen for, in words."""
+        goals = {"balanced": "balanced accuracy", "accuracy": "accuracy"}
+        return goals.get(self.options.decide, f"the costs in {self.options.decide}")
 
     @property
     def fitted_on(self) -> str:
@@ -175,12 +191,19 @@ class FittedTable:
         return "rows of whole groups" if self.data.groups is not None else "random, stratified rows"
 
     def predict_proba(self, table: Table) -> Table:
-        """Return a data frame of the calibrated probability of each class against all others.
+        """Return a data frame of probabilities, which sum to 1 in each row.
 
-        The table needs the columns of the training table. With more than two classes, rows need not sum to 1
-        (:meth:`mauc._tables.model_file.TableModel.predict_proba`).
+        The table needs the columns of the training table. To rank rows use :meth:`decision_function`.
         """
         return self.model.predict_proba(table)
+
+    def decision_function(self, table: Table) -> Table:
+        """Return a data frame of the scores whose multiclass AUC was tested.
+
+        The score of a class is its calibrated probability against all others, so rows need not sum to 1; or that among
+        all classes, if it ranked the validation rows better. The latter favours frequent classes.
+        """
+        return self.model.decision_function(table)
 
     def predict(self, table: Table) -> Table:
         """Return a series of the predicted classes."""
@@ -202,6 +225,7 @@ class FittedTable:
             labels=data.labels[found.rows],
             classes=found.classes,
             scores=found.scores,
+            predicted=found.predicted,
             columns=self.digests,
             groups=None if data.groups is None else data.groups[found.rows],
         )
@@ -213,7 +237,7 @@ def fit_table(
     table: Any,
     target: str,
     *,
-    time_limit: float = 60.0,
+    time_limit: float | None = None,
     effort: Literal["quick", "normal", "best"] = "normal",
     group: str | None = None,
     time_column: str | None = None,
@@ -237,8 +261,9 @@ def fit_table(
         Columns may hold numbers, categories, dates or text, with missing values.
     target : str
         Column that holds the class of each row.
-    time_limit : float, default=60
-        Seconds. A deadline: unfinished work is cut, and ``cut`` of the result lists it.
+    time_limit : float, optional
+        Seconds; default: 60, or 600 with ``effort="best"``. A deadline: unfinished work is cut, and ``cut`` of the
+        result lists it.
     effort : {"quick", "normal", "best"}, default="normal"
         How much to train; normal takes about a minute on two cores for up to 100,000 rows. Unless the time limit cuts
         something, the same table, effort and seed give the same model on every machine.
@@ -258,7 +283,7 @@ def fit_table(
         What predicted classes are chosen for, on validation rows.
     refit : bool, optional
         After the test, fit the models again on all rows, with the weights that were learnt; otherwise the result is the
-        model that was tested. Default: if there are at most 20,000 training rows. Below 10 seconds there is no time.
+        model that was tested. Default: if there are at most 10,000 training rows. Below 10 seconds there is no time.
     importance : bool, default=True
         Compute permutation importance.
     min_rows : int, default=1
@@ -273,7 +298,8 @@ def fit_table(
     Returns
     -------
     FittedTable
-        With ``leaderboard()``, ``report``, ``predict_proba(frame)``, ``predict(frame)`` and ``save(path)``.
+        With ``leaderboard()``, ``report``, ``decision_function(frame)``, ``predict_proba(frame)``, ``predict(frame)``
+        and ``save(path)``.
 
     Warns
     -----
@@ -295,26 +321,13 @@ def fit_table(
     >>> fitted.leaderboard()  # doctest: +SKIP
     >>> fitted.predict_proba(frame.head())  # doctest: +SKIP
     """
-    began = time.monotonic()
+    given, began = dict(locals()), time.monotonic()
     with in_python(*PARAMETERS):
-        options = Options(
-            target=_column("target", target),
-            time_limit=time_limit,
-            effort=effort,
-            group=group,
-            time_column=time_column,
-            drop=tuple(_column("drop", name) for name in _listed(drop)),
-            holdout=holdout,
-            cv=cv,
-            seed=seed,
-            decide=decide,
-            refit=refit,
-            importance=importance,
-            min_rows=min_rows,
-            drop_unlabelled=drop_unlabelled,
-            drop_duplicates=drop_duplicates,
-            dates=dates,
-        )
+        named = {"target": target, "group": group, "time_column": time_column}
+        columns: dict[str, Any] = {name: _column(name, value) for name, value in named.items()}
+        columns["drop"] = tuple(_column("drop", name) for name in _listed(drop))
+        given["time_limit"] = Options.default_limit(effort) if time_limit is None else time_limit
+        options = Options(**{name: value for name, value in given.items() if name != "table"} | columns)
     with in_python(*PARAMETERS), Workers(options.n_workers) as workers:
         if isinstance(table, str | Path):
             data = read_data(Path(table), options)
@@ -330,8 +343,10 @@ def _listed(names: Any) -> Sequence[Any]:
     return [names] if isinstance(names, str | int) else () if names is None else names
 
 
-def _column(parameter: str, name: Any) -> str:
+def _column(parameter: str, name: Any) -> str | None:
     """Return the name of a column as text; the columns of a data frame may be numbers."""
+    if name is None and parameter in ("group", "time_column"):
+        return None
     if not isinstance(name, str | int):
         raise invalid(parameter, "must name a column", repr(name), "pass a text, such as target='class'")
     return str(name)
@@ -364,7 +379,8 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
         flags = []
         cut.append("the search for columns that may leak the answer was not ready in time")
     cells = cell_hashes(data.features)
-    flags += flag_duplicates(cells, train, test, ignore={str(flag.column) for flag in flags})
+    flagged = {str(flag.column) for flag in flags}
+    flags += flag_duplicates(cells, train, test, ignore=flagged, dropped=options.drop_duplicates)
     trainer = Trainer(data, options, costs, progress, workers)
     # The rest of the time is for writing the model and the report: many trees take seconds.
     ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)
@@ -388,9 +404,13 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     final = evaluation.final
     importance, note = _importance(evaluation, trainer, ends)
     deadline = ends - 0.05 * options.time_limit
-    flags += _flag_leaks(trainer, evaluation, train, test, importance, deadline)
+    leaks = _flag_leaks(trainer, evaluation, train, test, importance, deadline)
+    if leaks is None:
+        note = "; ".join(filter(None, [note, "columns were not checked for leaks after training"]))
+    flags += leaks or []
     rows = np.arange(len(labels)) if options.cv or final.n_rows > tested_on else train
-    hashes = np.unique(row_hashes({name: cells[name][rows] for name in data.kinds}))
+    used = [name for name in data.kinds if name not in final.classifier.columns_.empty_]
+    hashes = np.unique(row_hashes({name: cells[name][rows] for name in used}))
     model = TableModel(
         final.classifier, data.kinds, data.target, final.board.about, final.decision, hashes, data.class_type
     )
@@ -427,11 +447,11 @@ def _flag_leaks(
     importance: list[Importance],
     deadline: float,
     most_columns: int = 300,
-) -> list[Flag]:
-    """Flag columns and splits after training; no flags if there is no time."""
+) -> list[Flag] | None:
+    """Flag columns and splits after training; None if there is no time or no importance, or with many columns."""
     data, seed = trainer.data, trainer.options.seed
-    if time.monotonic() > deadline or data.features.shape[1] > most_columns:
-        return []
+    if time.monotonic() > deadline or data.features.shape[1] > most_columns or not importance:
+        return None
     trainer.progress.step("looking for leaks")
     table, labels = data.features, data.labels
     scorer = quick_scorer(labels, deadline, seed)

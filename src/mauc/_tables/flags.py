@@ -7,6 +7,7 @@ column, and with a random split and a split by groups.
 
 import math
 import re
+import shlex
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -108,21 +109,25 @@ def flag_columns(
     return found
 
 
-def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore: Collection[str] = ()) -> list[Flag]:
+def flag_duplicates(
+    cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore: Collection[str] = (), *, dropped: bool = False
+) -> list[Flag]:
     """Flag test rows that equal training rows in every column, except those to ``ignore``, such as a row number.
 
-    ``cells`` are the hashes of all cells, by column.
+    ``cells`` are the hashes of all cells, by column. ``dropped``: rows that equal others in the target too are gone.
+    One such row in a thousand is not worth a flag.
     """
     if not cells.keys() - set(ignore):
         return []
     hashes = row_hashes({name: each for name, each in cells.items() if name not in ignore})
     n = int(np.isin(hashes[test], hashes[train]).sum())
-    if not n:
+    if n < max(1.0, 0.001 * len(test)):
         return []
+    advice = "" if dropped else "use --drop-duplicates, or "
     rows = "1 test row duplicates a training row" if n == 1 else f"{n} test rows duplicate training rows"
     text = (
         f"{rows}{' in all columns that are not flagged' if ignore else ''} ({100 * n / len(test):.1f} % of the test "
-        "rows): use --drop-duplicates, or keep related rows together with --group"
+        f"rows): {advice}keep related rows together with --group"
     )
     return [Flag("rows", None, math.nan, text)]
 
@@ -250,10 +255,9 @@ def flag_leaks(
     fit_and_score: FitAndScore,
     seed: int = 0,
 ) -> list[Flag]:
-    """Flag columns that reach a MAUC of 0.9 alone, and without which at most a third of the score above chance is left.
+    """Flag a column that reaches a MAUC of 0.9 alone, if at most a third of (score - 0.5) remains without it.
 
-    The latter must hold for the model with the column shuffled and, if there is time to fit one, for a quick model
-    without the column.
+    "Without it" is the model with the column shuffled and, if there is time, a quick model fitted without the column.
     """
     rows = train[some_of_each(labels[train], CHECKED_ROWS, seed)]
     most_left = 0.5 + (score - 0.5) / 3
@@ -269,8 +273,8 @@ def flag_leaks(
         without = score - each.drop if math.isnan(refitted.score) else refitted.score
         if without <= most_left:
             text = (
-                f"column {each.column!r} alone predicts {target!r} almost perfectly (MAUC {alone:.3f} alone, "
-                f"{without:.3f} without it); will you have it at prediction time?"
+                f"column {each.column!r} alone predicts {target!r} (MAUC {alone:.3f} alone, {without:.3f} without "
+                f"it); will you have it at prediction time?"
             )
             found.append(Flag("leak", each.column, alone, text))
     return found
@@ -296,14 +300,14 @@ def flag_groups(
     for alone, name in sorted(found, reverse=True)[:2]:
         random, grouped = _random_and_grouped(table, labels, name, fit_and_score, seed)
         difference = random.score - grouped.score
-        # NaN is not below: without scores, the codes are reason enough.
+        # A NaN difference does not skip the column: recurring codes alone justify the flag.
         if difference < max(0.03, 2.0 * math.hypot(random.stderr, grouped.stderr)):
             continue
         scores = f" (MAUC {random.score:.3f}, but {grouped.score:.3f} with whole groups held out)"
         both = "" if math.isnan(difference) else scores
         text = (
             f"column {name!r} holds codes that are in both training and test rows{both}: if new rows will have new "
-            f"codes, use --group {name}"
+            f"codes, use --group {shlex.quote(name)}"
         )
         flags.append(Flag("group", name, alone, text))
     return flags
@@ -334,7 +338,7 @@ def _rows_of_some_groups(keys: NDArray[Any], most: int, seed: int) -> Ints:
 
 
 def are_recurring_codes(name: str, values: Any, labels: NDArray[Any], seed: int = 0) -> bool:
-    """Return whether there are 20 values or more, each in a few rows, named or written as IDs: letters with digits.
+    """Return whether a column holds recurring IDs: 20 values or more, each in a few rows, with the name or form of one.
 
     A number that predicts the class as well by its size as by its exact value is a measurement, not a code.
     """

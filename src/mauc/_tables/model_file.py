@@ -53,10 +53,19 @@ class TableModel:
         return f"<TableModel of {self.target!r}: {self.about}; {len(self.classes)} classes, {len(self.kinds)} columns>"
 
     def predict_proba(self, table: Any) -> Any:
-        """Return a data frame of the probability of each class against all others; the classes are sorted.
+        """Return a data frame of probabilities, which sum to 1 in each row; the classes are sorted.
 
-        The table needs the columns of the training table. Each column is calibrated and keeps the ranking of the stack.
-        With more than two classes, rows need not sum to 1.
+        The table needs the columns of the training table. To rank rows use :meth:`decision_function`: a probability
+        among all classes favours the frequent ones, and its multiclass AUC is lower where classes overlap.
+        """
+        scores = self.decision_function(table)
+        return scores.div(scores.sum(axis=1), axis=0)
+
+    def decision_function(self, table: Any) -> Any:
+        """Return a data frame of the scores that ``mauc fit`` tests and ``mauc predict`` writes; classes are sorted.
+
+        The score of a class is its calibrated probability against all others, so rows need not sum to 1; or that among
+        all classes, if it ranked the validation rows better.
         """
         import pandas as pd
 
@@ -68,9 +77,8 @@ class TableModel:
         """Return a series of the predicted classes."""
         import pandas as pd
 
-        predicted = self.decided(self._scores_of(table))
-        values = [self._typed_classes()[k] for k in predicted]
-        return pd.Series(values, index=table.index, name=self.target)
+        predicted, classes = self.decided(self._scores_of(table)), self._typed_classes()
+        return pd.Series([classes[k] for k in predicted], index=table.index, name=self.target)
 
     def _scores_of(self, table: Any) -> Any:
         from mauc._tables.columns import same_columns

@@ -1,5 +1,7 @@
 """Report the progress of a training, and name its models."""
 
+from mauc.ensemble.fitting import Watch
+
 NAMES = {
     "starter": "small forest",
     "et": "extra trees",
@@ -24,7 +26,7 @@ def full_name(name: str) -> str:
     return NAMES.get(name, name)
 
 
-class Progress:
+class Progress(Watch):
     """Ignore the progress of a training; the command line has a subclass that shows it."""
 
     prefix = ""
@@ -32,9 +34,3 @@ class Progress:
 
     def step(self, text: str) -> None:
         """Report that a step begins."""
-
-    def begins(self, name: str, step: str) -> None:
-        """Report that a fit of a member of the stack begins."""
-
-    def ends(self, name: str, score: float, seconds: float) -> None:
-        """Report that a member of the stack is complete."""

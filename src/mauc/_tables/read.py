@@ -2,6 +2,7 @@
 
 import difflib
 import io
+import re
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -236,6 +237,8 @@ def check_column(names: Sequence[str], name: str, option: str, path: str, otherw
     if name not in names:
         last = f", {names[-1]}" if len(names) > 8 else ""  # often the target
         hint = did_you_mean(name, names) or f"; its columns are {first_names(names)}{last}{otherwise}"
+        if all(re.fullmatch(r"-?[\d.]+", each) for each in names):
+            hint += "; if these are the first row, use --no-header"
         raise Usage(f"{option} {name!r} is not a column of {path}{hint}")
 
 
@@ -303,11 +306,13 @@ def class_labels(values: Any, name: str, path: Path, *, as_named: bool = False) 
     return labels
 
 
-def _check_few_numbers(values: Any, name: str, path: Path, many: int = 100, rows_each: float = 20.0) -> None:
+def _check_few_numbers(values: Any, name: str, path: Path) -> None:
     """Refuse whole numbers as classes, unless they are few, recur often, or leave few gaps, as codes do."""
     distinct = np.unique(np.asarray(values))
     span = float(distinct[-1]) - float(distinct[0]) + 1
-    if len(distinct) > many and len(values) < rows_each * len(distinct) and len(distinct) < 0.5 * span:
+    rows_each = len(values) / len(distinct)
+    recur = rows_each >= (20.0 if len(distinct) > 100 else 5.0)
+    if len(distinct) > 30 and not recur and len(distinct) < 0.9 * span:
         raise Failure(
             f"column {name!r} of {path} holds measurements such as {distinct[0]} and {distinct[1]} ({len(distinct)} "
             f"numbers in {len(values)} rows), not classes: choose another column, group them into ranges, or, if they "

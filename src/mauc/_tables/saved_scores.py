@@ -83,8 +83,11 @@ def trained_note(n_trained: int, n_rows: int) -> str:
     """
     if not n_trained:
         return ""
-    were = "was a training row" if n_trained == 1 else "were training rows"
-    return f"{n_trained} of these {n_rows} rows {were}: scores on them are too good, test the model on other rows"
+    if n_trained == n_rows:
+        which = "these rows are all training rows" if n_rows > 1 else "this row is a training row"
+    else:
+        which = f"{n_trained} of these {n_rows} rows {'was a training row' if n_trained == 1 else 'were training rows'}"
+    return f"{which}: scores on them are too good, test the model on other rows"
 
 
 def _hash_cells(values: Any) -> Hashes:
@@ -136,6 +139,8 @@ class SavedScores:
     """``(n, C)``"""
     columns: dict[str, str]
     """Digest of each column of the table."""
+    predicted: NDArray[Any]
+    """``(n,)`` the class that the model predicts."""
     groups: NDArray[Any] | None = None
     """``(n,)`` group of each row; None if rows are independent."""
 
@@ -158,7 +163,7 @@ def write_saved_scores(model: Path, saved: SavedScores) -> Path:
     arrays["model"] = np.array(_digest(model))
     arrays = {name: array.astype(str) if array.dtype == object else array for name, array in arrays.items()}
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)  # without a date: equal runs write equal files
+    np.savez_compressed(buffer, **arrays)
     write_whole(path, buffer.getvalue())
     return path
 
@@ -193,6 +198,7 @@ def _read(path: Path, max_size: float) -> tuple[SavedScores, str]:
         saved = SavedScores(**found)
         n, c = len(saved.rows), len(saved.classes)
         sound = saved.rows.dtype.kind == "i" and len(saved.labels) == n and saved.scores.shape == (n, c)
+        sound = sound and saved.predicted.shape == (n,)
         sound = sound and (saved.groups is None or saved.groups.shape == (n,))
         sound = sound and bool(np.isfinite(saved.scores).all())
     except TooLarge as error:

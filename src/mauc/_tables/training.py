@@ -21,7 +21,7 @@ from mauc._tables.options import Options
 from mauc._tables.progress import Progress, full_name
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
-from mauc.ensemble.combination import Combination
+from mauc.ensemble.combination import Combination, OutOfFold
 from mauc.ensemble.fitting import Fits, TrainingData, fit_all_rows
 from mauc.ensemble.planner import Member
 from mauc.ensemble.workers import Workers
@@ -88,6 +88,7 @@ class Trainer:
     data: Data
     options: Options
     costs: Floats | None
+    """``(C, C)`` for all classes of the table."""
     progress: Progress
     workers: Workers
 
@@ -121,24 +122,26 @@ class Trainer:
             workers=self.workers,
             watch=self.progress,
         )
+        held_out = np.flatnonzero(~np.isnan(stack.oof_combination_[:, 0]))
+        codes = np.searchsorted(stack.classes_, labels[held_out])
+        _choose_calibration(stack, held_out, codes)
         names = list(stack.named_estimators_)
         scores = {name: fits.extra(name) for name in names}
         combined = stack._probabilities(stack._combination.scores(np.array(list(scores.values()))))
         used = [name for name, needed in zip(names, stack._combination.used, strict=True) if needed]
         winner = STACK if len(used) > 1 else full_name(used[0])
         shares = np.array([np.mean(labels == c) for c in stack.classes_])
-        held_out = np.flatnonzero(~np.isnan(stack.oof_combination_[:, 0]))
-        codes = np.searchsorted(stack.classes_, labels[held_out])
         out_of_fold = stack._probabilities(stack.oof_combination_[held_out])
         late = options.few_seconds and (time.monotonic() > deadline or len(shares) > 10)
         if late:
-            stack.cut_["the choice of predicted classes"] = "was not learnt in time: class frequencies decide"
+            stack.cut_["the choice of predicted classes"] = "was not learnt in time: the probabilities decide"
+        places = np.searchsorted(np.unique(data.labels), stack.classes_)
         decision = learn_decision(
             out_of_fold,
             codes,
             shares,
             options.decide,
-            self.costs,
+            None if self.costs is None else self.costs[np.ix_(places, places)],
             seed=options.seed,
             most_classes=0 if late else 40,
             most_rows=500 if options.few_seconds else None,
@@ -204,6 +207,22 @@ class Trainer:
         return None
 
 
+def _choose_calibration(stack: MAUCStackingClassifier, held_out: Ints, codes: Ints) -> None:
+    """Divide the scores by their row sum if this ranks the validation rows better, by a standard error.
+
+    Probabilities among all classes favour frequent classes: on 21 splits of 19 public tables, divided scores lose up to
+    2.3 points of test MAUC x 100, and 0.2 on average. On four tables of nearly equal classes they gain up to 0.24; this
+    rule finds these four. More than 500 classes are not calibrated.
+    """
+    if len(stack.classes_) > 500:
+        return
+    by_class = stack._probabilities(stack.oof_combination_[held_out])
+    by_row = by_class / by_class.sum(axis=1, keepdims=True)
+    found = OutOfFold(by_class[None], codes, None, np.zeros(len(stack.classes_)))
+    if found.is_ahead(by_row, by_class, "ovo", 1.0):
+        stack.set_params(calibrate="normalized")
+
+
 def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, chosen_by: str) -> Leaderboard:
     members = [
         Entry(full_name(name), stack.oof_scores_[name], stack.seconds_[name], stack.weights_[name])
@@ -246,7 +265,7 @@ def _stripped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A model to write, and test scores: its own, or those of models trained in the same way."""
+    """The model to save, and test scores: its own (hold-out), or those of the fold models (cross-validation)."""
 
     final: Trained
     """The training whose model is written."""
@@ -257,8 +276,10 @@ class Evaluation:
     """``(C,)``"""
     scores: Floats
     """``(n, C)`` scores of the model reported."""
+    predicted: NDArray[Any]
+    """``(n,)`` classes that it predicts."""
     probe: Trained
-    """A training that did not use the rows ``probe_rows``; the final one if possible."""
+    """A model that was not trained on ``probe_rows``; permutation importance uses it."""
     probe_rows: Ints
     n_untested: int
     """Held-out rows that were not tested."""
@@ -285,7 +306,8 @@ def evaluate_holdout(
     predicted = classes[decisions_of(own, trained.decision)]
     groups = None if data.groups is None else data.groups[some]
     found = judge(labels[some], scores, labels=classes, y_train=labels[train], y_pred=predicted, groups=groups)
-    return Evaluation(trained, found, some, classes, own, trained, some, n_unknown + len(test) - len(some))
+    n_untested = n_unknown + len(test) - len(some)
+    return Evaluation(trained, found, some, classes, own, predicted, trained, some, n_untested)
 
 
 def cv_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split]:
@@ -312,12 +334,14 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
     others: dict[str, Floats] = {}
     predicted = np.zeros(len(labels), dtype=np.int64)
     done: list[tuple[Trained, Ints]] = []
+    cut: list[str] = []
     for train, test in folds:
         progress.prefix = f"training {len(done) + 1} of {n_trainings}: "
         trained = trainer.train(train, test, _share(deadline, n_trainings - len(done)))
         columns = np.searchsorted(classes, trained.classes)
         own = trained.test_scores[trained.board.winner]
         predicted[test] = columns[decisions_of(own, trained.decision)]
+        cut += [f"in fold {len(done) + 1}, {reason}" for reason in trained.board.cut]
         pairs = [
             (others.setdefault(name, np.full_like(chosen, np.nan)), each) for name, each in trained.test_scores.items()
         ]
@@ -325,6 +349,7 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
             array[test] = 0.0
             array[np.ix_(test, columns)] = values
         done.append((trained, test))
+    others[FREQUENCIES][:] = 0.5  # constant scores; those of different folds would not be
     rows = np.flatnonzero(~np.isnan(chosen[:, 0]))
     winners = {trained.board.winner for trained, _ in done}
     name = winners.pop() if len(winners) == 1 else "the model chosen in each fold"
@@ -333,11 +358,13 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
         other: array[rows] for other, array in others.items() if other != name and not np.isnan(array[rows]).any()
     }
     groups = None if data.groups is None else data.groups[rows]
-    found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=classes[predicted[rows]], groups=groups)
+    decided = classes[predicted[rows]]
+    found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=decided, groups=groups)
     progress.prefix = f"training {n_trainings} of {n_trainings}: "
     probe, probe_rows = max(done, key=lambda fold: len(np.unique(labels[fold[1]])))
     final = trainer.train(np.arange(len(labels)), probe_rows, _share(deadline, 1))
-    return Evaluation(final, found, rows, classes, chosen[rows], probe, probe_rows, len(labels) - len(rows))
+    final = replace(final, board=replace(final.board, cut=(*cut, *final.board.cut)))
+    return Evaluation(final, found, rows, classes, chosen[rows], decided, probe, probe_rows, len(labels) - len(rows))
 
 
 def _share(deadline: float, n_trainings: int) -> float:

@@ -9,8 +9,8 @@ The map increases strictly, so that the ranking inside a column, and every AUC, 
 they differ by more than about :math:`10^{-16} / \varepsilon`.
 
 Rows sum to 1 for two classes; with more, the sum of a row can be far from 1. ``calibrate="normalized"`` divides each
-row by its sum. Increasing maps of single columns whose rows always sum to 1 are :math:`a F_c + b_c` with one slope for
-all (Cauchy's equation), which cannot undo that the models balance the classes.
+row by its sum. If increasing maps of single columns keep every row sum at 1, they are :math:`a F_c + b_c` with one
+slope for all (Cauchy's equation). Such maps cannot undo the class balancing.
 
 The maps minimise the log-loss of scores that neither the models nor the combination was trained on. First all classes
 share one slope; the slope of a single class is pulled to it by :math:`\tfrac{\tau}{2} (\log a_c - \log a)^2`, because a
@@ -30,7 +30,7 @@ from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 
 PULL = 20.0
-"""The penalty τ; it weighs as many samples."""
+"""The penalty τ; it counts as much as 20 samples."""
 
 
 @dataclass(frozen=True, eq=False)

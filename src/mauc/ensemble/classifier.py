@@ -23,7 +23,7 @@ from mauc.ensemble.bases import class_scores, ordinal_estimators, weight_argumen
 from mauc.ensemble.calibration import Calibration, fit_calibration
 from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, has_long_texts, transformer_for
 from mauc.ensemble.combination import LearntCombination, OutOfFold, learn_combination, mean_or_best
-from mauc.ensemble.fitting import Fits, InProcess, Runner, Silent, TrainingData, Watch, fit_all_rows, fit_folds
+from mauc.ensemble.fitting import Fits, InProcess, Runner, TrainingData, Watch, fit_all_rows, fit_folds
 from mauc.ensemble.odds import class_order
 from mauc.ensemble.planner import TREES, Effort, Member, Size, StackPlan, is_refitted, plan_members, starter
 from mauc.ensemble.workers import Workers
@@ -58,8 +58,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         Weights of the class pairs.
     time_limit : float, optional
         Seconds that :meth:`fit` may take. The default models are then fitted in child processes, one per core. Models
-        that are not ready in time are stopped and named in ``cut_``; a faster machine may then give another stack. Of
-        your own models, none starts after the limit.
+        that are not ready in time are stopped and named in ``cut_``; a faster machine may then give another stack. Your
+        own models run in this process: a fit that has begun is not stopped, and none begins late.
     effort : {"quick", "normal", "best"}, default="normal"
         Amount of work for the default models; normal is about a minute on two cores up to 100,000 samples.
     n_jobs : int, optional
@@ -98,8 +98,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     seconds_ : dict of name to float
         Total time of the fits of each model.
     oof_scores_ : dict of name to float
-        Out-of-fold multiclass AUC of each model, and of the whole under ``"combination"``, which was learnt without the
-        rows that it is scored on. NaN if fewer than two classes were held out.
+        Out-of-fold multiclass AUC of each model. ``"combination"`` is that of the stack; each row is scored with
+        weights learnt on other rows. NaN if fewer than two classes were held out.
     oof_model_scores_ : (K, N, C) array
         Scores of the models for held-out rows; NaN for rows that were never held out.
     oof_combination_ : (N, C) array
@@ -261,7 +261,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             fold_rows=plan.fold_rows,
         )
         self.classes_ = classes
-        watch = watch or Silent()
+        watch = watch or Watch()
         # Folds that the planner chose for a large table have rows enough.
         min_folds = 2 if self.cv is None else 4
         refitted = {m.name for m in plan.members if is_refitted(m.model, len(classes), len(folds), min_folds)}

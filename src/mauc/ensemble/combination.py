@@ -7,7 +7,7 @@ With the ``(N, C)`` scores :math:`P_k` of K models, their logarithms :math:`L_k`
 
 The weights minimise the surrogate risk of the out-of-fold scores, plus
 :math:`\tfrac{\rho}{2} \lVert w - 1/K \rVert^2`. Without this penalty they grow into the thousands where the models
-separate the classes, and the softmax ties samples that were ranked. With small classes weights follow noise, so s is 1
+separate the classes; the softmax then saturates and ties samples. With small classes weights follow noise, so s is 1
 only if the weights, learnt on other folds, beat the mean by a standard error (:func:`mauc.compare_mauc`). A single
 model replaces the combination if it is better by three standard errors and every class has ten samples.
 

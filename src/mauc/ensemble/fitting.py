@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -119,24 +119,14 @@ class Fits:
         return np.asarray(np.mean([fit.extra for fit in fits if fit.extra is not None], axis=0))
 
 
-class Watch(Protocol):
-    """Receives the progress of the training."""
+class Watch:
+    """Receives the progress of the training, and ignores it; subclasses show it."""
 
     def begins(self, name: str, step: str) -> None:
         """Note that a fit of a member begins."""
 
     def ends(self, name: str, score: float, seconds: float) -> None:
         """Note that a member has all its folds, with its multiclass AUC on held-out rows."""
-
-
-class Silent:
-    """Ignores the progress."""
-
-    def begins(self, name: str, step: str) -> None:
-        """Do nothing."""
-
-    def ends(self, name: str, score: float, seconds: float) -> None:
-        """Do nothing."""
 
 
 class InProcess(AbstractContextManager["InProcess"]):

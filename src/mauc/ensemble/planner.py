@@ -24,8 +24,8 @@ FORESTS = ("et", "rf", "rf_deep", "et_deep")
 TREES = {*FORESTS, "hgb", "hgb_deep"}
 FEW_ROWS = 3_500
 SHARES = {"hgb": 0.5, "rf": 0.4, "lr": 0.12, "rf_deep": 0.25, "hgb_deep": 0.3, "et": 0.2}
-"""Largest share of the work for each member with more than ``FEW_ROWS`` rows; 0.1 for members not listed. With fewer
-rows it is 0.45 for every member."""
+"""Largest share of the work for one member on tables of more than ``FEW_ROWS`` rows; default: 0.1. On smaller tables
+it is 0.45."""
 MAX_BOOSTING_COLUMNS = 250
 """Boosting gets at most this many columns, the most important ones, because its work grows with their number."""
 

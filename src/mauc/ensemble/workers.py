@@ -59,7 +59,7 @@ class Workers:
         self.on_stop = on_stop
         self.n_workers = min(8, cpu_count()) if n_workers is None else n_workers
         self.late = LATE if self.n_workers else "was not trained: there is time for a small forest only"
-        self._round = 0
+        self._round = self._dropped = 0
         self._tasks: queue.Queue[tuple[int, int, Task, Any] | None] = queue.Queue()
         self._answers: queue.Queue[tuple[int, Answer]] = queue.Queue()
         self._busy: set[_Child] = set()
@@ -118,6 +118,7 @@ class Workers:
             while True:
                 self._tasks.get_nowait()
         with self._lock:
+            self._dropped = self._round
             for child in self._busy:
                 child.process.kill()
             self._busy.clear()
@@ -133,6 +134,8 @@ class Workers:
             with self._lock:
                 if self._ending:
                     break
+                if number <= self._dropped:  # taken before the deadline, but not begun
+                    continue
                 self._busy.add(child)
             try:
                 answer = Answer(index, *child.run(task, shared))

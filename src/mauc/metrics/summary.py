@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -58,38 +58,35 @@ class ScoreSummary:
 
 def summarise(
     partition: ClassPartition,
-    repeats: Sequence[NDArray[np.floating]],
+    scores: NDArray[np.floating],
     predicted: Ints | None = None,
     *,
     groups: Ints | None = None,
     weights: Mapping[str, Floats] | None = None,
     compared: bool = False,
 ) -> ScoreSummary:
-    """Summarise ``(N, C)`` scores; for several repeats, by the means over them.
+    """Summarise ``(N, C)`` scores.
 
     ``predicted`` are the predicted classes; default: the classes with the highest scores. ``groups`` has the group
     number of each row. ``weights`` are the pair weights ``"ovo"`` and ``"ova"``; default: those of the partition.
     ``compared`` keeps the fingerprint.
     """
-    highest = [scores.argmax(axis=1) for scores in repeats] if predicted is None else [predicted]
-    hits = np.mean([each == partition.codes for each in highest], axis=0)
+    hits = 1.0 * ((scores.argmax(axis=1) if predicted is None else predicted) == partition.codes)
     ovo, ova = ((weights or {}).get(kind, partition.pair_weights(kind)) for kind in ("ovo", "ova"))
-    problems = [partition.problem(scores, ovo, normalised=False) for scores in repeats]
-    both = [PairMeasure().matrix_and_influence(problem) for problem in problems]
-    matrix, influence = (_mean(each) for each in zip(*both, strict=True))
-    of_ova = _mean(auc_influence(partition.problem(scores, ova)) for scores in repeats)
+    matrix, influence = PairMeasure().matrix_and_influence(partition.problem(scores, ovo, normalised=False))
+    of_ova = auc_influence(partition.problem(scores, ova))
     sample, sample_of_ova = Sample.of(partition, ovo, groups), Sample.of(partition, ova, groups)
 
     def pair(i: int, j: int) -> Spread:
         rows, two = partition.between(j, i)
-        columns = (np.take(scores, rows, axis=0)[:, [j, i]] for scores in repeats)
+        problem = two.problem(np.take(scores, rows, axis=0)[:, [j, i]], EACH_OTHER)
         of_two = Sample.of(two, EACH_OTHER, None if groups is None else groups[rows])
-        return Spread(of_two, of_two.moments(_mean(auc_influence(two.problem(x, EACH_OTHER)) for x in columns)))
+        return Spread(of_two, of_two.moments(auc_influence(problem)))
 
     return ScoreSummary(
         matrix=matrix,
         right=np.bincount(partition.codes, hits, partition.n_classes).astype(np.float64),
-        constant=np.all([(scores == scores[0]).all(axis=0) for scores in repeats], axis=0),
+        constant=(scores == scores[0]).all(axis=0),
         spread={
             "ovo": Spread(sample, sample.moments(influence)),
             "ova": Spread(sample_of_ova, sample_of_ova.moments(of_ova)),
@@ -97,8 +94,8 @@ def summarise(
         pair=pair,
         influence=influence,
         difference=lambda other: sample.moments(influence - other),
-        fingerprint=b"".join(_fingerprint(scores.T) for scores in repeats if compared),
-        hits=np.asarray(hits),
+        fingerprint=_fingerprint(scores) if compared else b"",
+        hits=hits,
     )
 
 
@@ -120,7 +117,7 @@ def summarise_sample(
     """
     sizes = ClassPartition.of_sizes(counts)
     weights = {kind: sizes.pair_weights(kind) for kind in ("ovo", "ova")}
-    sample = summarise(partition, [scores], weights=weights, compared=compared)
+    sample = summarise(partition, scores, weights=weights, compared=compared)
     sampled = partition.counts
     unseen = np.where(sampled < counts, 3.0 / sampled, 0.0)
 
@@ -150,12 +147,6 @@ def summarise_sample(
     )
 
 
-def _mean(arrays: Iterable[Floats]) -> Floats:
-    """Return the mean of the arrays; a single array stays as it is, to the last bit."""
-    first, *others = arrays
-    return np.asarray(np.mean([first, *others], axis=0)) if others else first
-
-
-def _fingerprint(columns: Iterable[NDArray[np.floating]]) -> bytes:
-    """Return a hash of the columns; -0.0 counts as the 0.0 that it equals."""
-    return b"".join(hashlib.blake2b((x + x.dtype.type(0)).data, digest_size=16).digest() for x in columns)
+def _fingerprint(scores: NDArray[np.floating]) -> bytes:
+    """Return a hash of each column; -0.0 counts as the 0.0 that it equals."""
+    return b"".join(hashlib.blake2b((x + x.dtype.type(0)).data, digest_size=16).digest() for x in scores.T)

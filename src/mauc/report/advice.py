@@ -71,10 +71,11 @@ def _weak_class(judgement: Judgement, k: int, *, first: bool) -> str:
     training = judgement.training_counts
     if training is None or name not in training:
         return said
-    rare = training[name] < sum(training.values()) / len(training)
+    rare = training[name] < 0.2 * sum(training.values()) / len(training)
     if rare:
         return f"{said} It has {_rows(training[name], 'training')} of {grouped(sum(training.values()))}: collect more."
-    return f"{said} It is not rare: look for columns that separate it from {labels[j]}."
+    other = labels[j] if missed[j] else "the others"
+    return f"{said} It is not rare: look for columns that separate it from {other}."
 
 
 def _rows(n: int, kind: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc._typing import Floats, Ints
+from mauc._typing import Ints
 from mauc.report.proportions import Share, at_least, independent_rows, mean_of_shares, share_of
 
 __all__ = ["Decision", "Guess", "Mistake", "are_probabilities", "decide", "guess_of", "mistakes"]
@@ -68,20 +68,13 @@ def decide(
     scores: NDArray[Any],
     codes: Ints,
     counts: Ints,
-    priors: Floats | None,
     level: float,
     predicted: Ints | None = None,
     groups: Ints | None = None,
 ) -> list[Decision]:
-    """Predict by the highest score, and for probabilities also by the score divided by the class share in training.
-
-    If ``predicted`` is given, the predictions of the model come first.
-    """
+    """Predict by the highest score; if ``predicted`` is given, the predictions of the model come first."""
     rules = [] if predicted is None else [("prediction of the model", "the class that the model predicts", predicted)]
     rules.append(("highest score", "the class with the highest score", scores.argmax(axis=1)))
-    if priors is not None and are_probabilities(scores):
-        words = "the class with the highest score divided by the frequency of the class in training"
-        rules.append(("highest score by class frequency", words, (scores / priors).argmax(axis=1)))
     return [_decision(name, words, predicted, codes, counts, level, groups) for name, words, predicted in rules]
 
 

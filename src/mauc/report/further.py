@@ -56,10 +56,7 @@ class Reliability:
 
 @dataclass(frozen=True)
 class Further:
-    """Results of the first model by class, most frequent class first.
-
-    With repeated scores, decisions and calibration use the first repeat.
-    """
+    """Results of the first model by class, most frequent class first."""
 
     classes: tuple[ClassScore, ...]
     decisions: tuple[Decision, ...]
@@ -72,9 +69,8 @@ class Further:
 
 def look_further(
     partition: ClassPartition,
-    repeats: tuple[NDArray[Any], ...],
+    scores: NDArray[Any],
     matrix: Floats,
-    priors: Floats | None,
     *,
     level: float,
     listed: int,
@@ -83,13 +79,12 @@ def look_further(
 ) -> Further:
     """Return the results by class of the model with these scores and AUCs.
 
-    ``priors`` are the ``(C,)`` class shares in training, ``predicted`` the ``(N,)`` classes that the model predicts, -1
-    for a class without test rows.
+    ``predicted`` are the ``(N,)`` classes that the model predicts, -1 for a class without test rows.
     """
-    scores, codes, counts = repeats[0], partition.codes, partition.counts
-    decisions = decide(scores, codes, counts, priors, level, predicted, groups)
+    codes, counts = partition.codes, partition.counts
+    decisions = decide(scores, codes, counts, level, predicted, groups)
     return Further(
-        classes=_class_scores(partition, repeats, np.nanmean(matrix, axis=1), decisions[0].predicted, level, groups),
+        classes=_class_scores(partition, scores, np.nanmean(matrix, axis=1), decisions[0].predicted, level, groups),
         decisions=tuple(decisions),
         mistakes=tuple(mistakes(decisions[0], codes, counts, listed, level, groups)),
         calibration=_calibration(scores, codes, level, groups) if are_probabilities(scores) else None,
@@ -99,24 +94,24 @@ def look_further(
 @np.errstate(over="ignore", invalid="ignore")  # scikit-learn adds and subtracts scores
 def _class_scores(
     partition: ClassPartition,
-    repeats: tuple[NDArray[Any], ...],
+    scores: NDArray[Any],
     auc: Floats,
     predicted: Ints,
     level: float,
     groups: Ints | None,
 ) -> tuple[ClassScore, ...]:
-    """Return the scores of every class; ``auc`` are the ``(C,)`` means over the repeats."""
+    """Return the scores of every class; ``auc`` are their ``(C,)`` mean AUCs."""
     found = []
     for k in range(partition.n_classes):
         v = class_against_others(k, partition.present)
-        influence = np.mean([class_influence(partition, scores[:, k], k, v) for scores in repeats], axis=0)
+        influence = class_influence(partition, scores[:, k], k, v)
         own, chosen = partition.codes == k, predicted == k
         found.append(
             ClassScore(
                 auc=interval(Sample.of(partition, v, groups), float(auc[k]), influence, level),
                 recall=share_of(chosen, groups, level, own),
                 precision=share_of(own, groups, level, chosen),
-                average_precision=float(average_precision_score(own, repeats[0][:, k])),
+                average_precision=float(average_precision_score(own, scores[:, k])),
                 rows=independent_rows(chosen, groups, own),
             )
         )

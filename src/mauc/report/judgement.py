@@ -61,7 +61,7 @@ class ModelScore:
     matrix: Floats
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
     scores: NDArray[Any]
-    """``(N, C)`` scores of the first repeat, columns in the same order."""
+    """``(N, C)`` scores, columns in the same order."""
     influence: Floats
     """``(N,)`` influence of each row on the multiclass AUC."""
     rows: float | None = None
@@ -95,7 +95,7 @@ class Judgement:
     """Each model minus the first one, with Holm's correction for the number of models compared."""
     rarest: tuple[PairScore, ...]
     worst: tuple[PairScore, ...]
-    """The weakest pairs, by the high end of their intervals: a pair with few test rows is not weak by chance alone."""
+    """The weakest pairs, by the upper end of their intervals, so that small pairs are not listed by chance."""
     absent: tuple[str, ...]
     """Classes that have scores and no row."""
     level: float
@@ -154,9 +154,7 @@ def judge(
     ----------
     y_true : (N,) classes
     y_score : (N, C) array, or dict of name -> (N, C) array
-        The report describes the first model and compares the others with it. A list of arrays holds the scores of
-        repeated cross-validation: AUCs, accuracies and influences are then means over the repeats. More repeats do not
-        make the intervals narrower.
+        The report describes the first model and compares the others with it.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
     y_train : (M,) classes, optional
@@ -168,7 +166,7 @@ def judge(
         tests allow for that, see :func:`mauc.mauc_interval`.
     subgroups : (N,) array, optional
         Level of each row, such as the sex. The first model is judged on the rows of each level and tested against the
-        other rows; with repeated cross-validation, on the first repeat.
+        other rows.
     level : float, default=0.95
         Level of all intervals.
     listed : int, default=30
@@ -192,7 +190,7 @@ def judge(
     given = y_score if isinstance(y_score, Mapping) else {"model": y_score}
     level = check_real("level", level, low=0, high=1)
     clean = _checked(y_true, given, labels)
-    first = clean[0][0]
+    first = clean[0]
     counts = np.bincount(first.codes, minlength=len(first.labels))
     order = np.argsort(-counts, kind="stable")
     order = order[counts[order] > 0]
@@ -207,11 +205,11 @@ def judge(
     names = tuple(str(first.labels[k]) for k in order)
     partition = ClassPartition(codes, len(order))
     predicted = check_predicted(y_pred, names, len(codes))
-    scores = [[np.ascontiguousarray(each.scores[:, order]) for each in checked] for checked in clean]
+    scores = [np.ascontiguousarray(each.scores[:, order]) for each in clean]
     group_codes = check_groups(groups, len(codes))
     summaries = [
-        summarise(partition, repeats, None if k else predicted, groups=group_codes, compared=len(given) > 1)
-        for k, repeats in enumerate(scores)
+        summarise(partition, each, None if k else predicted, groups=group_codes, compared=len(given) > 1)
+        for k, each in enumerate(scores)
     ]
     training_counts = None
     if y_train is not None:
@@ -219,9 +217,8 @@ def judge(
         training_counts = dict(zip(map(str, trained), np.bincount(trained_codes).tolist(), strict=True))
     further = look_further(
         partition,
-        tuple(scores[0]),
+        scores[0],
         summaries[0].matrix,
-        _priors(names, training_counts or dict(zip(names, partition.counts.tolist(), strict=True))),
         level=level,
         listed=listed,
         predicted=predicted,
@@ -230,12 +227,10 @@ def judge(
     absent = tuple(str(label) for label in first.labels[counts == 0])
     by_level: list[Subgroup] = []
     if subgroups is not None:
-        by_level = subgroup_scores(
-            partition, scores[0][0], np.asarray(names), subgroups, groups=group_codes, level=level
-        )
+        by_level = subgroup_scores(partition, scores[0], np.asarray(names), subgroups, groups=group_codes, level=level)
     models = [
-        _model(str(name), partition.counts, found, level, scores=repeats[0], groups=group_codes)
-        for name, found, repeats in zip(given, summaries, scores, strict=True)
+        _model(str(name), partition.counts, found, level, scores=each, groups=group_codes)
+        for name, found, each in zip(given, summaries, scores, strict=True)
     ]
     return _judgement(
         models,
@@ -341,25 +336,17 @@ def _judgement(
     return replace(found, notes=notes_of(found))
 
 
-def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | None) -> list[list[ScoredClasses]]:
-    """Check the scores; return the repeats of each model."""
+def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | None) -> list[ScoredClasses]:
+    """Check the scores of each model."""
     if not given:
         raise invalid("y_score", "must hold at least one model", "an empty dict", "pass name -> scores")
     clean = []
     for name, scores in given.items():
         try:
-            several = scores if isinstance(scores, list) and np.ndim(scores[0]) == 2 else [scores]
-            clean.append([check_scored_classes(y_true, each, labels, None) for each in several])
+            clean.append(check_scored_classes(y_true, scores, labels, None))
         except ValueError as error:
             raise ValueError(f"model {name!r}: {error}" if len(given) > 1 else str(error)) from None
     return clean
-
-
-def _priors(names: tuple[str, ...], counts: Mapping[str, int]) -> Floats | None:
-    """Return the ``(C,)`` share of each class in these counts; None if one of them is absent."""
-    if not all(name in counts for name in names):
-        return None
-    return np.array([counts[name] for name in names]) / sum(counts.values())
 
 
 def _model(
@@ -498,4 +485,4 @@ def _of_few_rows(judgement: Judgement, few: int) -> list[str]:
     training = judgement.training_counts
     # In cross-validation every training row is a test row as well.
     more = training is not None and any(training.get(name, 0) > sizes[name] for name in rare)
-    return [f"{found} Cross-validation (--cv 5) tests on all rows." if more else found]
+    return [f"{found} Cross-validation (mauc fit --cv 5) tests on all rows." if more else found]

@@ -98,32 +98,6 @@ class Layout:
         return [pair for pair in both if min(pair) >= 0] if m == 0 else []
 
 
-class _Drawn:
-    """Histograms of each column within each class, and the ROC curves of some pairs of shown classes, of one model."""
-
-    def __init__(self, layout: Layout, codes: Ints, scores: NDArray[Any], curves: Iterable[tuple[int, int]]) -> None:
-        self.layout = layout
-        with_curves = {i for i, _ in curves}
-        self.columns = [
-            _ColumnCounts.of(layout, i, codes, scores[:, layout.first + i], i in with_curves)
-            for i in range(layout.shown)
-        ]
-
-    @property
-    def axes(self) -> list[_Axis]:
-        return [column.axis for column in self.columns]
-
-    @property
-    def histograms(self) -> NDArray[np.uint8]:
-        """Return ``[i, j]`` = histogram of column i over the rows of class j, with heights up to 255."""
-        levels = [_levels(column.histogram(column.axis, self.layout.bins)) for column in self.columns]
-        return np.stack(levels).astype(np.uint8)
-
-    def curve(self, i: int, j: int) -> list[list[int]]:
-        """Return the ROC of column i, class i against class j."""
-        return self.columns[i].curve(i, j)
-
-
 @dataclass(eq=False)
 class _ColumnCounts:
     """Number of scores of each class between the edges that the histograms and curves of a column need."""
@@ -197,9 +171,16 @@ def pair_data(judgement: Judgement, layout: Layout | None = None) -> dict[str, A
         axes: list[_Axis] = []
         histograms, roc = None, {}
         if full or curves:
-            drawn = _Drawn(layout, judgement.codes, model.scores, curves)
-            axes, histograms = drawn.axes, drawn.histograms
-            roc = {pair: drawn.curve(*pair) for pair in curves}
+            with_curves = {i for i, _ in curves}
+            columns = [
+                _ColumnCounts.of(layout, i, judgement.codes, model.scores[:, first + i], i in with_curves)
+                for i in range(layout.shown)
+            ]
+            axes = [column.axis for column in columns]
+            # [i, j] is the histogram of column i over the rows of class j, with heights up to 255.
+            levels = [_levels(column.histogram(axis, layout.bins)) for column, axis in zip(columns, axes, strict=True)]
+            histograms = np.stack(levels).astype(np.uint8)
+            roc = {(i, j): columns[i].curve(i, j) for i, j in curves}
         models.append(
             {
                 "name": model.name,

@@ -46,7 +46,7 @@ def share_of(hit: NDArray[np.bool_], groups: Ints | None, level: float, rows: ND
 def independent_rows(
     hit: NDArray[np.bool_] | Floats, groups: Ints | None, rows: NDArray[np.bool_] | slice = ALL
 ) -> float:
-    """Return the effective number of independent ones of these rows: N without groups, else N over the design effect.
+    """Return the effective sample size: N, or with groups N divided by the design effect.
 
     The design effect is the variance of the group sums over that of independent rows. Three groups of equal rows are
     added to stabilise it.
