@@ -405,7 +405,7 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     importance, note = _importance(evaluation, trainer, ends)
     deadline = ends - 0.05 * options.time_limit
     leaks = _flag_leaks(trainer, evaluation, train, test, importance, deadline)
-    if leaks is None:
+    if leaks is None or not importance:
         note = "; ".join(filter(None, [note, "columns were not checked for leaks after training"]))
     flags += leaks or []
     rows = np.arange(len(labels)) if options.cv or final.n_rows > tested_on else train
@@ -448,9 +448,9 @@ def _flag_leaks(
     deadline: float,
     most_columns: int = 300,
 ) -> list[Flag] | None:
-    """Flag columns and splits after training; None if there is no time or no importance, or with many columns."""
+    """Flag columns and splits after training; None if there is no time, or with many columns."""
     data, seed = trainer.data, trainer.options.seed
-    if time.monotonic() > deadline or data.features.shape[1] > most_columns or not importance:
+    if time.monotonic() > deadline or data.features.shape[1] > most_columns:
         return None
     trainer.progress.step("looking for leaks")
     table, labels = data.features, data.labels

@@ -160,8 +160,9 @@ class Trainer:
     def fit_again(self, trained: Trained, deadline: float) -> Trained:
         """Fit the models of the stack again on all rows, until a deadline; columns, weights and decision stay.
 
-        The score on other rows is that of a whole training on all rows, which takes two to five times as long. Rows of
-        a class that the training rows do not have are left out. A model that is not ready stays as it is.
+        The result ranks other rows as well as a stack that is trained on all rows from the start, which takes two to
+        five times as long. Rows of a class that the training rows do not have are left out. A model that is not ready
+        stays as it is.
         """
         stack = copy.copy(trained.classifier)
         rows = np.flatnonzero(np.isin(self.data.labels, stack.classes_))
