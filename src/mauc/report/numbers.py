@@ -25,8 +25,8 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
             for test in judgement.tests
         ],
         "classes": tables["classes"],
-        "worst_pairs": [_pair(judgement, p) for p in judgement.worst],
-        "rarest_pairs": [_pair(judgement, p) for p in judgement.rarest],
+        "worst_pairs": tables["worst_pairs"],
+        "rarest_pairs": tables["rarest_pairs"],
         "decisions": []
         if further is None
         else [
@@ -115,16 +115,6 @@ def _model(model: ModelScore) -> dict[str, Any]:
         "ova": vars(model.ova),
         "accuracy": model.accuracy,
         "balanced_accuracy": model.balanced_accuracy,
-    }
-
-
-def _pair(judgement: Judgement, pair: PairScore) -> dict[str, Any]:
-    i, j = pair.i, pair.j
-    return {
-        "classes": [judgement.labels[i], judgement.labels[j]],
-        "rows": [int(judgement.counts[i]), int(judgement.counts[j])],
-        "auc": [pair.auc_ij, pair.auc_ji],
-        "mean": vars(pair.interval),
     }
 
 
