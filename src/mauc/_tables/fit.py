@@ -402,6 +402,8 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
         cut.extend(evaluation.final.board.cut)
         progress.prefix = ""
     final = evaluation.final
+    if options.few_seconds:
+        ends -= 0.2 * options.time_limit  # on a slow machine it takes a second to import what writes the model
     importance, note = _importance(evaluation, trainer, ends)
     deadline = ends - 0.05 * options.time_limit
     leaks = _flag_leaks(trainer, evaluation, train, test, importance, deadline)

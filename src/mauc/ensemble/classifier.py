@@ -310,8 +310,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     ) -> tuple[Any, Any]:
         """Fit the transformer that ``columns`` names, and return the transformed X and extra rows.
 
-        Texts may take minutes. So a child encodes a table with more than a second of work; if it needs more than a
-        third of the time, it is ended, and this process encodes them the quick way.
+        Texts may take minutes. So a child encodes a table with more than a second of work. If it needs more than a
+        third of the time, it is ended, and this process encodes them the quick way; so it does if there is no child.
         """
         self.columns_ = transformer_for(
             self.columns, X, own_models=self.estimators is not None, random_state=self.random_state
@@ -320,7 +320,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             return X, extra
         columns, late = clone(self.columns_), False
         is_table = isinstance(columns, TableColumns)
-        if workers is not None and deadline is not None and is_table and has_long_texts(X, workers.n_workers > 0):
+        if workers is not None and deadline is not None and is_table and has_long_texts(X, 300_000 * workers.n_workers):
             now = time.monotonic()
             task = (_encode, (columns, X, used_rows, extra))
             answers = list(workers.run([task], now + max(0.0, deadline - now) / 3))

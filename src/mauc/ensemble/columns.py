@@ -462,10 +462,9 @@ def transformer_for(columns: Any, X: Any, *, own_models: bool, random_state: int
     return columns
 
 
-def has_long_texts(X: Any, in_a_minute: bool = True) -> bool:
-    """Return whether it takes more than a second, or a tenth of it, to encode the texts of a data frame."""
+def has_long_texts(X: Any, most: int = 300_000) -> bool:
+    """Return whether a data frame has more than ``most`` characters in texts; encoding these takes a second."""
     texts = [k for k, kind in enumerate(getattr(X, "dtypes", ())) if getattr(kind, "kind", "O") not in NUMBERS]
-    most = 300_000 if in_a_minute else 30_000  # characters
     if len(texts) * _num_samples(X) > most:
         return True
     return sum(int(X.iloc[:, k].dropna().astype(str).str.len().sum()) for k in texts) > most
