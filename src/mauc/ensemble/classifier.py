@@ -320,7 +320,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             return X, extra
         columns, late = clone(self.columns_), False
         is_table = isinstance(columns, TableColumns)
-        if workers is not None and deadline is not None and is_table and has_long_texts(X, 300_000 * workers.n_workers):
+        if workers is not None and deadline is not None and is_table and has_long_texts(X, workers.n_workers > 0):
             now = time.monotonic()
             task = (_encode, (columns, X, used_rows, extra))
             answers = list(workers.run([task], now + max(0.0, deadline - now) / 3))
@@ -472,12 +472,16 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
 
 def _encode(_: Any, columns: Any, X: Any, used_rows: Ints, extra: Any) -> tuple[Any, Any, Any]:
-    """Fit the columns on the rows that count, and return them with the encoded rows and extra rows."""
-    if len(used_rows) == _num_samples(X):
-        numbers = columns.fit_transform(X)
-    else:
-        numbers = columns.fit(_safe_indexing(X, used_rows)).transform(X)
-    return columns, numbers, None if extra is None else columns.transform(extra)
+    """Fit the columns on the rows that count, and return them with the encoded rows and extra rows.
+
+    With one thread, as in a child: the components of texts depend on the number of threads.
+    """
+    with threadpool_limits(1):
+        if len(used_rows) == _num_samples(X):
+            numbers = columns.fit_transform(X)
+        else:
+            numbers = columns.fit(_safe_indexing(X, used_rows)).transform(X)
+        return columns, numbers, None if extra is None else columns.transform(extra)
 
 
 def _learn(_: Any, data: OutOfFold, pairs: str | Floats, random_state: int) -> LearntCombination:

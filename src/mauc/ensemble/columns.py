@@ -462,8 +462,9 @@ def transformer_for(columns: Any, X: Any, *, own_models: bool, random_state: int
     return columns
 
 
-def has_long_texts(X: Any, most: int = 300_000) -> bool:
-    """Return whether a data frame has more than ``most`` characters in texts; encoding these takes a second."""
+def has_long_texts(X: Any, have_seconds: bool = True, most: int = 300_000) -> bool:
+    """Return whether a data frame has texts that take more than a second to encode, or any texts without seconds."""
+    most = most if have_seconds else 0
     texts = [k for k, kind in enumerate(getattr(X, "dtypes", ())) if getattr(kind, "kind", "O") not in NUMBERS]
     if len(texts) * _num_samples(X) > most:
         return True
