@@ -12,9 +12,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from mauc.ensemble import MAUCStackingClassifier, TableColumns, default_estimators
 from mauc.ensemble import planner as module
+from mauc.ensemble.classifier import _encode
 from mauc.ensemble.columns import for_sparse
 from mauc.ensemble.combination import OutOfFold
 from mauc.model_selection import group_folds
@@ -340,3 +342,17 @@ def test_a_cell_that_is_a_mistake_does_not_hide_the_others():
     assert 5 < after[7, 0] < 50
     np.testing.assert_allclose(np.delete(after, 7, axis=0), np.delete(before, 7, axis=0), atol=0.05)
     np.testing.assert_array_equal(columns.transform(table), after)
+
+
+def test_texts_are_encoded_alike_with_any_number_of_threads():
+    pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    words = np.array([f"{a}{b}" for a in "abcdefgh" for b in ("ox", "in", "um", "el")])
+    texts = [" ".join(rng.choice(words, 12)) for _ in range(1_500)]
+    table, rows = pandas.DataFrame({"text": texts}), np.arange(1_500)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            found.append(_encode(None, TableColumns(0), table, rows, None)[1])
+    np.testing.assert_array_equal(*found)
