@@ -161,10 +161,11 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
 
     output, found, options = current(), fitted.evaluation.judgement, fitted.options
     n_training = sum(fitted.training_rows.values())
+    n_columns, _, kinds = fitted.columns.partition(": ")
     again = f", {fitted.fitted_on}" if fitted.fitted_on else ""
     output.say(
-        f"{fitted.model.about}: {n_training} training rows, {len(fitted.evaluation.rows)} test rows ({fitted.how})",
-        f"columns: {fitted.columns}\n",
+        f"{fitted.board.winner}: {n_training} training rows, {len(fitted.evaluation.rows)} test rows ({fitted.how})",
+        f"{n_columns} columns: {kinds}\n",
         *headline(found, f"predicted classes chosen for {fitted.goal}"),
         "",
         *_models_compared(fitted),
