@@ -66,7 +66,7 @@ def _wide(rng, folder):
         size = archive.getinfo("schema.json").file_size
     assert size < 1e6, f"{X.shape[1]} columns make a model of {size} bytes"
     again = np.asarray(read_model(path).scores(table))
-    np.testing.assert_array_equal(again, np.asarray(fitted.decision_function(table)), err_msg="the file scores otherwise")
+    np.testing.assert_array_equal(again, fitted.decision_function(table), err_msg="the file scores otherwise")
 
 
 def _no_home(rng, folder):
