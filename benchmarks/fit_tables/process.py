@@ -76,8 +76,9 @@ def _spin() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Return a user's environment: no thread limits of this shell, and absolute paths."""
+    """Return a user's environment: no thread limits of this shell, bytecode as after an installation, full paths."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
     given = [str(Path(each).resolve()) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     return kept | {"PYTHONPATH": os.pathsep.join([*given, str(ROOT)])}
 

@@ -25,8 +25,7 @@ Build your own
     ``mauc.surrogates`` the losses, ``mauc.theory`` bounds and optimal scores, ``mauc.report`` the HTML report.
 """
 
-from importlib.metadata import version as _version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mauc._lazy import lazily
 
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from mauc.plugin import MAUCPluginClassifier
     from mauc.risk import SurrogateRisk
 
-__version__ = _version("mauc")
+__version__: str
 
 __all__ = [
     "Comparison",
@@ -101,7 +100,15 @@ _HOME = dict.fromkeys(__all__, "mauc.metrics") | {
 }
 
 
-__getattr__ = lazily(__name__, _HOME)
+_find = lazily(__name__, _HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version  # 30 ms, which nothing else needs
+
+        return version("mauc")
+    return _find(name)
 
 
 def __dir__() -> list[str]:

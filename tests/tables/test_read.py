@@ -163,6 +163,11 @@ def test_classes_are_strings(tmp_path, values):
     assert class_labels(pd.Series(values), "y", tmp_path).tolist() == ["1", "2"]
 
 
+def test_equal_values_of_several_types_are_different_classes(tmp_path):
+    values = pd.Series([1, True, "yes", 1, True], dtype=object)
+    assert class_labels(values, "y", tmp_path).tolist() == ["1", "True", "yes", "1", "True"]
+
+
 def test_whole_numbers_that_may_be_classes(tmp_path):
     codes, rare = np.arange(1000) % 500, np.repeat([3, 10**6, 5 * 10**6], 9)
     often = np.tile(np.arange(150) ** 2, 20)

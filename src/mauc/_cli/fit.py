@@ -1,6 +1,7 @@
 """``mauc fit``: a table → a model file and a report on test rows."""
 
 import shlex
+import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -124,10 +125,13 @@ def _check_files(files: dict[str, Path], tables: tuple[Path, ...]) -> None:
 def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -> Any:
     """Read the table, train and test."""
     from mauc._tables.fit import fit_data, read_data
+    from mauc._tables.model_file import load_skops
     from mauc._tables.text import display_path
     from mauc.ensemble.workers import Workers
 
     output = current()
+    # What writes the model takes a third of a second to import: do it while models are trained.
+    threading.Thread(target=load_skops, daemon=True).start()
 
     def stopped() -> None:
         output.note("stopped: the best model so far is used; press Ctrl-C again to end without one")

@@ -1,7 +1,8 @@
 """Turn a table into labelled rows with features, and split them into training rows and test rows."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,10 @@ class Data:
     features: Table
     kinds: dict[str, str]
     """How to read each column again: ``"number"``, ``"other"`` or ``"day first"``."""
+    positions: Ints
+    """Places of the rows among all rows that could be used."""
+    n_rows: int
+    """Number of all rows that could be used."""
     left_out: str = ""
     """Classes with too few rows, in words."""
     times: NDArray[Any] | None = None
@@ -37,13 +42,25 @@ class Data:
     class_type: str = "text"
     """Type of the values in the target: ``"text"``, ``"int"``, ``"float"`` or ``"bool"``."""
 
+    @cached_property
+    def codes(self) -> Ints:
+        """``(N,)`` the class of each row as a number, which is quicker to compare than a text."""
+        return np.asarray(np.unique(self.labels, return_inverse=True)[1])
+
+    def sample(self, rows: Ints) -> "Data":
+        """Return some of the rows."""
+        times, groups = (None if each is None else each[rows] for each in (self.times, self.groups))
+        features = self.features.iloc[rows].reset_index(drop=True)
+        labels, positions = self.labels[rows], self.positions[rows]
+        return replace(self, labels=labels, features=features, positions=positions, times=times, groups=groups)
+
     def split(self, share: float, seed: int) -> Split:
         """Return training rows and test rows: the latest, whole groups, or random."""
         if self.times is not None:
-            return by_time(self.labels, self.times, share)
+            return by_time(self.codes, self.times, share)
         if self.groups is not None:
-            return by_group(self.labels, self.groups, share, seed)
-        return stratified(self.labels, share, seed)
+            return by_group(self.codes, self.groups, share, seed)
+        return stratified(self.codes, share, seed)
 
 
 def prepare(table: Table, options: Options, path: Path) -> Data:
@@ -64,7 +81,7 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
         check_single(values.to_frame(), path, f"choose another {option}")
     for name in options.drop:
         get_column(table, name, "--drop", path)
-    rows, left_out = _frequent(labels, options.min_rows)
+    rows, left_out = _frequent(labels, target, options.min_rows)
     if left_out:
         warnings.warn(f"left out: {left_out}", stacklevel=2)
     features = table.drop(columns=list({target, *options.drop, *filter(None, named.values())}))[rows]
@@ -74,8 +91,6 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
     check_finite(features, path)
     features, kinds = with_iso_dates(features.reset_index(drop=True), read_kinds(features), options.dates, path)
     labels = labels[rows]
-    _check_no_singles(labels)
-    _check_few_classes(labels, target)
     times, groups = (None if values is None else values[rows] for values in map(others.get, named))
     return Data(
         path,
@@ -83,6 +98,8 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
         labels,
         features,
         kinds,
+        np.arange(len(labels)),
+        len(labels),
         left_out,
         times=None if times is None else parse_times(times, str(options.time_column), path, options.dates),
         groups=None if groups is None else parse_groups(groups, str(options.group), path),
@@ -98,23 +115,17 @@ def _class_type(values: Any) -> str:
     return {"integer": "int", "floating": "float", "boolean": "bool"}.get(infer_dtype(values, skipna=True), "text")
 
 
-def _frequent(labels: NDArray[Any], min_rows: int) -> tuple[NDArray[np.bool_], str]:
-    """Return which rows belong to classes of at least ``min_rows`` rows, and the other classes in words."""
-    names, counts = np.unique(labels, return_counts=True)
-    rows = np.isin(labels, names[counts >= min_rows])
-    if len(np.unique(labels[rows])) < 2:
+def _frequent(labels: NDArray[Any], target: str, min_rows: int, most: int = 5_000) -> tuple[NDArray[np.bool_], str]:
+    """Return which rows belong to classes of at least ``min_rows`` rows, and the other classes in words.
+
+    Refuses fewer than two such classes, classes of one row, and so many classes that their scores fill gigabytes.
+    """
+    names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    frequent = counts >= min_rows
+    n_classes = int(frequent.sum())
+    if n_classes < 2:
         raise Failure(f"fewer than two classes have {min_rows} rows: lower --min-rows, or collect more rows")
-    rare = names[counts < min_rows].tolist()
-    if not rare:
-        return rows, ""
-    classes = "1 class" if len(rare) == 1 else f"{len(rare)} classes"
-    number = count_of(int((~rows).sum()))
-    return rows, f"{classes} of fewer than {min_rows} rows ({number} in all): {first_names(list(map(repr, rare)))}"
-
-
-def _check_no_singles(labels: NDArray[Any]) -> None:
-    names, counts = np.unique(labels, return_counts=True)
-    single = names[counts == 1].tolist()
+    single = names[frequent & (counts == 1)].tolist()
     if single:
         which = (
             f"class {single[0]!r} has" if len(single) == 1 else f"{len(single)} classes, such as {single[0]!r}, have"
@@ -123,16 +134,18 @@ def _check_no_singles(labels: NDArray[Any]) -> None:
             f"{which} a single row, and training and testing need one each: add rows, merge classes, or leave such "
             "classes out with --min-rows 2"
         )
-
-
-def _check_few_classes(labels: NDArray[Any], target: str, most: int = 5_000) -> None:
-    """Refuse so many classes that their scores fill gigabytes, and no deadline holds."""
-    n_classes = len(np.unique(labels))
     if n_classes > most:
         raise Failure(
             f"--target {target!r} has {n_classes:,} classes, and mauc fit takes at most {most:,}: merge classes, or "
             "leave out rare ones with --min-rows"
         )
+    rare = names[~frequent].tolist()
+    if not rare:
+        return frequent[codes], ""
+    classes = "1 class" if len(rare) == 1 else f"{len(rare)} classes"
+    number = count_of(int(counts[~frequent].sum()))
+    shown = first_names(list(map(repr, rare)))
+    return frequent[codes], f"{classes} of fewer than {min_rows} rows ({number} in all): {shown}"
 
 
 def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArray[np.float64]:
@@ -188,8 +201,9 @@ def stratified(labels: Any, share: float, seed: int) -> Split:
     """
     rng = np.random.default_rng(seed)
     held = np.zeros(len(labels), dtype=bool)
-    for label in np.unique(labels):
-        members = rng.permutation(np.flatnonzero(labels == label))
+    _, codes = np.unique(labels, return_inverse=True)
+    for code in range(codes.max() + 1):
+        members = rng.permutation(np.flatnonzero(codes == code))
         wanted = int(np.clip(np.rint(share * len(members)), 1, max(1, len(members) - 1)))
         if len(members) > 1:
             held[members[:wanted]] = True

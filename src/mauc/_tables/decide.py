@@ -70,10 +70,10 @@ def decisions_of(probabilities: Floats, decision: Decision) -> Ints:
     return np.asarray(cheapest(posterior_of(logs, decision["scale"], decision["offsets"]), decision["costs"]))
 
 
-def read_costs(decide: str, classes: NDArray[Any]) -> Floats | None:
+def read_costs(decide: str, labels: NDArray[Any]) -> Floats | None:
     """Return the table that ``--decide costs.csv`` names; None for ``balanced`` and ``accuracy``.
 
-    Row i, column j of the ``(C, C)`` array is the cost of predicting class j if class i is true.
+    Row i, column j of the ``(C, C)`` array is the cost of predicting class j of the ``labels`` if class i is true.
     """
     import pandas as pd
 
@@ -87,7 +87,7 @@ def read_costs(decide: str, classes: NDArray[Any]) -> Floats | None:
     except (ValueError, UnicodeError) as error:
         raise Failure(f"{decide} cannot be read as a table of costs ({error}): save it as CSV") from None
     table = cells.iloc[1:, 1:].set_axis(cells.iloc[1:, 0].str.strip()).set_axis(cells.iloc[0, 1:].str.strip(), axis=1)
-    names = [str(name) for name in classes]
+    names = [str(name) for name in np.unique(labels)]
     for where, there in (("row", table.index), ("column", table.columns)):
         missing = [name for name in names if name not in there]
         if missing:

@@ -220,8 +220,8 @@ class FittedTable:
             about=self.model.about,
             target=data.target,
             how=self.how,
-            n_rows=len(data.labels),
-            rows=found.rows,
+            n_rows=data.n_rows,
+            rows=data.positions[found.rows],
             labels=data.labels[found.rows],
             classes=found.classes,
             scores=found.scores,
@@ -361,20 +361,28 @@ def read_data(path: Path, options: Options, max_size: float = MAX_SIZE, how: Rea
 
 def fit_data(data: Data, options: Options, began: float, workers: Workers, progress: Progress) -> FittedTable:
     """Train and test; the time limit counts from ``began``, in the seconds of :func:`time.monotonic`."""
-    costs = read_costs(options.decide, np.unique(data.labels))
+    costs = read_costs(options.decide, data.labels)
     seed, labels = options.seed, data.labels
-    folds = cv_folds(labels, data.groups, options.cv, seed) if options.cv else [data.split(options.holdout, seed)]
+    folds = cv_folds(data.codes, data.groups, options.cv, seed) if options.cv else [data.split(options.holdout, seed)]
     train, test = folds[0]
     n_unknown = len(labels) - len(train) - len(test)
     cut: list[str] = []
     if options.few_seconds:
-        train, test = (_few_rows(data, rows, name, seed, cut) for rows, name in ((train, "training"), (test, "test")))
+        data, train, test = _few_rows(data, train, test, seed, cut)
+        labels = data.labels
     progress.step("checking the columns")
     some = train[of_some_classes(labels[train], seed)]
     now = time.monotonic()
     until = now + 0.2 * (began + options.time_limit - now)
     try:
-        flags = flag_columns(data.features.iloc[some], labels[some], data.target, seed, deadline=until)
+        flags = flag_columns(
+            data.features.iloc[some],
+            labels[some],
+            data.target,
+            seed,
+            deadline=until,
+            most_rows=1_000 if options.few_seconds else 5_000,
+        )
     except TimeoutError:
         flags = []
         cut.append("the search for columns that may leak the answer was not ready in time")
@@ -428,17 +436,23 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
         importance_note=note,
         flags=flags,
         training_rows=counts,
-        digests=column_digests(cells),
+        digests=column_digests(cells) if len(labels) == data.n_rows else {},
     )
 
 
-def _few_rows(data: Data, rows: Ints, name: str, seed: int, cut: list[str]) -> Ints:
-    """Return up to 5,000 of the rows, fewer of many columns, and note in ``cut`` if these are not all."""
-    most = max(1_000, 3 * len(np.unique(data.labels)), min(5_000, 2_000_000 // data.features.shape[1]))
-    some = rows[some_of_each(data.labels[rows], most, seed)]
-    if len(some) < len(rows):
-        cut.append(f"the time limit allows {len(some):,} of {len(rows):,} {name} rows")
-    return some
+def _few_rows(data: Data, train: Ints, test: Ints, seed: int, cut: list[str]) -> tuple[Data, Ints, Ints]:
+    """Return up to 5,000 rows of each part, fewer of many columns, as data of their own; note in ``cut`` what is left.
+
+    Reading takes a share of the few seconds, and so would every look at all rows.
+    """
+    most = max(1_000, 3 * (data.codes.max() + 1), min(5_000, 2_000_000 // data.features.shape[1]))
+    some = []
+    for name, rows in (("training", train), ("test", test)):
+        some.append(rows[some_of_each(data.codes[rows], most, seed)])
+        if len(some[-1]) < len(rows):
+            cut.append(f"the time limit allows {len(some[-1]):,} of {len(rows):,} {name} rows")
+    rows = np.sort(np.concatenate(some))
+    return data.sample(rows), np.searchsorted(rows, some[0]), np.searchsorted(rows, some[1])
 
 
 def _flag_leaks(

@@ -266,6 +266,8 @@ def class_labels(values: Any, name: str, path: Path, *, as_named: bool = False) 
     Whole numbers are measurements where there are many and few recur, unless the names of scores name them as classes
     (``as_named``).
     """
+    import pandas as pd
+
     where = f"column {name!r} of {path}"
     lists = rows_with_lists(values)
     if lists:
@@ -289,21 +291,22 @@ def class_labels(values: Any, name: str, path: Path, *, as_named: bool = False) 
         values = values.astype("int64")
     if values.dtype.kind in "iu" and not as_named:
         _check_few_numbers(values, name, path)
-    written = {str(v): str(v).strip() for v in values.unique()}
+    # As text, if values are of several types: True is not 1.
+    codes, distinct = pd.factorize(values.map(str) if values.dtype == object else values)
     spelling: dict[str, str] = {}
-    for text, label in written.items():
+    for text in map(str, distinct):
+        label = text.strip()
         if spelling.setdefault(label, text) != text:
             raise Failure(
                 f"{where} holds {spelling[label]!r} and {text!r}, which differ only in blanks: write them alike if "
                 "they are one class, else rename one"
             )
-    labels = np.array([written[str(v)] for v in values], dtype=object).astype(str)
-    found = np.unique(labels)
+    found = list(spelling)
     for label in sorted(NAMES_OF_MISSING.intersection(found)):
         warnings.warn(f"{where} has a class named {label}; if it means missing, use --missing {label}", stacklevel=2)
     if len(found) < 2:
-        raise Failure(f"{where} has one class, {str(found[0])!r}: multiclass AUC needs two or more")
-    return labels
+        raise Failure(f"{where} has one class, {found[0]!r}: multiclass AUC needs two or more")
+    return np.array(found)[codes]
 
 
 def _check_few_numbers(values: Any, name: str, path: Path) -> None:

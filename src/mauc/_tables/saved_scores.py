@@ -36,7 +36,11 @@ def cell_hashes(table: Table) -> dict[str, Hashes]:
     Numbers count by their first 12 digits, since CSV files may lose the last ones. Whole numbers, decimals and numbers
     written as text equal the same number as a float; all missing values are the same.
     """
-    return {str(name): _hash_cells(table[name]) for name in table.columns}
+    # Numbers at once: a table may have thousands of columns.
+    numbers = [name for name, kind in table.dtypes.items() if kind.kind in "iub" or kind == np.float64]
+    hashes = _hash_numbers(table[numbers].to_numpy(np.float64, na_value=np.nan).T)
+    found = dict(zip(numbers, hashes, strict=True))
+    return {str(name): found[name] if name in found else _hash_others(table[name]) for name in table.columns}
 
 
 def column_digests(cells: Mapping[str, Hashes]) -> dict[str, str]:
@@ -90,20 +94,13 @@ def trained_note(n_trained: int, n_rows: int) -> str:
     return f"{which}: scores on them are too good, test the model on other rows"
 
 
-def _hash_cells(values: Any) -> Hashes:
+def _hash_others(values: Any) -> Hashes:
     import pandas as pd
 
-    if values.dtype.kind in "iufb":
-        single = values.dtype.kind == "f" and values.dtype.itemsize < 8
-        # As a CSV file has it: 0.1 in single precision is written 0.1.
-        written = np.asarray(values.astype(str), dtype=np.float64) if single else None
-        hashes = _hash_numbers(values.to_numpy(np.float64, na_value=np.nan) if written is None else written)
-        hashes[np.asarray(values.isna())] = MISSING
-        return hashes
     # Each value once: a column of a few categories may have millions of rows. A missing value has the code -1.
-    codes, found = pd.factorize(values.astype(object))
-    # True and False are 1 and 0, as in a column of booleans.
-    words = [str(int(v)) if isinstance(v, bool | np.bool_) else str(v).strip() for v in found]
+    codes, found = pd.factorize(values)
+    # True and False are 1 and 0, as in a column of booleans. 0.1 in single precision is 0.1, as a CSV file has it.
+    words = [str(int(v)) if isinstance(v, bool | np.bool_) else str(v).strip() for v in np.asarray(found)]
     text = np.array(words, dtype=object)
     numbers = np.asarray(pd.to_numeric(pd.Series(text), errors="coerce"), dtype=np.float64)
     hashes, others = _hash_numbers(numbers), np.isnan(numbers)
@@ -112,11 +109,13 @@ def _hash_cells(values: Any) -> Hashes:
 
 
 def _hash_numbers(numbers: NDArray[np.float64]) -> Hashes:
-    """Hash the first 40 bits of the mantissa, rounded; −0 is 0."""
+    """Hash the first 40 bits of the mantissa, rounded; −0 is 0, and NaN is missing."""
     from pandas.util import hash_array
 
     bits = (numbers + 0.0).view(np.uint64)
-    return hash_array((bits + np.uint64(1 << 11)) >> np.uint64(12))
+    hashes = hash_array(((bits + np.uint64(1 << 11)) >> np.uint64(12)).ravel()).reshape(numbers.shape)
+    hashes[np.isnan(numbers)] = MISSING
+    return np.asarray(hashes)
 
 
 @dataclass(frozen=True, eq=False)
