@@ -69,6 +69,13 @@ def test_import_alone_loads_only_what_loads_the_rest():
     assert done.stdout.strip() == "mauc._lazy"
 
 
+def test_the_command_starts_without_the_libraries_that_take_long():
+    pytest.importorskip("typer", reason="needs the extra mauc[cli]")
+    code = "import sys, mauc._cli; print(*{'pandas', 'scipy', 'skops', 'sklearn'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
 def test_kernels_import_only_numpy():
     names = [f"mauc._kernels.{module.name}" for module in pkgutil.iter_modules(import_module("mauc._kernels").__path__)]
     unwanted = OPTIONAL | {"joblib", "scipy", "sklearn"}

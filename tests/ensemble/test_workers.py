@@ -143,6 +143,7 @@ def test_a_small_forest_replaces_trees_that_are_not_ready(monkeypatch, workers):
     model = MAUCStackingClassifier()
     model._train(X, y, deadline=later(), workers=workers)
     assert list(model.named_estimators_) == ["lr", "starter"]
+    assert len(model.estimators_[1].estimators[0]) == 60
     assert model.cut_ == {"rf": "failed: no room"}
 
 
@@ -151,7 +152,8 @@ def test_where_nothing_is_ready_there_is_a_small_forest(monkeypatch):
     y = np.arange(60) % 3
     X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
     model = MAUCStackingClassifier(time_limit=0.2).fit(X, y)
-    assert list(model.named_estimators_) == ["starter"]
-    assert list(model.cut_) == ["forever"]
+    assert [len(average.estimators[0]) for average in model.estimators_] == [20]
+    assert model.cut_["starter"] == "has 20 trees instead of 60: there is no time for more"
+    assert list(model.cut_) == ["starter", "forever"]
     assert model.score(X, y) > 0.8
     assert math.isfinite(model.oof_scores_["combination"])

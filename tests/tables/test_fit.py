@@ -17,6 +17,7 @@ import mauc
 from mauc import fit_table, load_model, mauc_score
 from mauc._tables.model_file import read_model
 from mauc._tables.progress import Progress, full_name
+from mauc._tables.saved_scores import read_saved_scores
 from mauc._tables.training import Trainer, _choose_calibration
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.ensemble.fitting import InProcess
@@ -159,11 +160,11 @@ def test_thousands_of_classes_within_five_seconds_give_a_model():
 def test_a_few_seconds_encode_texts_by_their_order(tmp_path):
     """Character n-grams of long texts take seconds, and no child process can be ended before it has started."""
     rng = np.random.default_rng(0)
-    code = rng.integers(0, 3, 6_000)
+    code = rng.integers(0, 3, 12_000)
     table = pd.DataFrame(
         {
             "text": [f"{'abc'[k]} {rng.integers(10**9)} " + "word " * 50 for k in code],
-            "day": pd.date_range("2020-01-01", periods=6_000).astype(str),
+            "day": pd.date_range("2000-01-01", periods=12_000, freq="h").astype(str),
             "kind": np.array(["elm", "fir", "oak"])[code],
         }
     )
@@ -174,8 +175,13 @@ def test_a_few_seconds_encode_texts_by_their_order(tmp_path):
     assert in_a_minute.cut_text.endswith("A faster machine, or a longer --time-limit, may choose another model.")
     assert fitted.leaderboard()["mauc"].iloc[0] > 0.9
     scores = fitted.decision_function(table.head(50))
-    loaded = read_model(fitted.save(tmp_path / "m.skops"))
-    np.testing.assert_array_equal(loaded.scores(table.drop(columns="kind").head(50)), scores)
+    path = fitted.save(tmp_path / "m.skops")
+    np.testing.assert_array_equal(read_model(path).scores(table.drop(columns="kind").head(50)), scores)
+    few = [text for text in fitted.cut if text.startswith("the time limit allows")]
+    assert [text.split()[4] for text in few] == ["4,999", "2,499"]
+    saved = read_saved_scores(path)
+    assert (saved.n_rows, len(saved.rows), saved.columns) == (12_000, 2_499, {})
+    np.testing.assert_array_equal(saved.labels, table["kind"].iloc[saved.rows])
     with pytest.raises(ValueError, match="time_limit 5 allows only one fit, but cv needs several"):
         fit_table(table, "kind", time_limit=5.0, cv=3)
 

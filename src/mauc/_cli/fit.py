@@ -128,10 +128,11 @@ def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -
     from mauc._tables.model_file import load_skops
     from mauc._tables.text import display_path
     from mauc.ensemble.workers import Workers
+    from mauc.report.page import template
 
     output = current()
-    # What writes the model takes a third of a second to import: do it while models are trained.
-    threading.Thread(target=load_skops, daemon=True).start()
+    # What writes the model and the report takes half a second to load: do it while models are trained.
+    threading.Thread(target=lambda: (load_skops(), template()), daemon=True).start()
 
     def stopped() -> None:
         output.note("stopped: the best model so far is used; press Ctrl-C again to end without one")

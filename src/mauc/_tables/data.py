@@ -69,6 +69,7 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
     order = table.attrs.get("ordered", {}).get(target)
     if options.drop_duplicates:
         table = drop_duplicates(table, path)
+    table.attrs = {}  # pandas would copy it with every column
     single = get_column(table, target, "--target", path).to_frame()
     check_single(single, path, "choose another --target")
     if options.drop_unlabelled:

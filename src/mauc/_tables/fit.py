@@ -371,18 +371,14 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
         data, train, test = _few_rows(data, train, test, seed, cut)
         labels = data.labels
     progress.step("checking the columns")
-    some = train[of_some_classes(labels[train], seed)]
+    some = train[of_some_classes(data.codes[train], seed)]
     now = time.monotonic()
-    until = now + 0.2 * (began + options.time_limit - now)
+    hopeless = options.few_seconds and data.features.shape[1] > 300
+    until = now if hopeless else now + 0.2 * (began + options.time_limit - now)
     try:
-        flags = flag_columns(
-            data.features.iloc[some],
-            labels[some],
-            data.target,
-            seed,
-            deadline=until,
-            most_rows=1_000 if options.few_seconds else 5_000,
-        )
+        columns, codes = data.features.iloc[some], data.codes[some]
+        many_columns = 0 if options.few_seconds else 100
+        flags = flag_columns(columns, codes, data.target, seed, deadline=until, many_columns=many_columns)
     except TimeoutError:
         flags = []
         cut.append("the search for columns that may leak the answer was not ready in time")
@@ -441,14 +437,14 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
 
 
 def _few_rows(data: Data, train: Ints, test: Ints, seed: int, cut: list[str]) -> tuple[Data, Ints, Ints]:
-    """Return up to 5,000 rows of each part, fewer of many columns, as data of their own; note in ``cut`` what is left.
+    """Return up to 5,000 training and 2,500 test rows, fewer of many columns, as data of their own.
 
-    Reading takes a share of the few seconds, and so would every look at all rows.
+    Every look at all rows would take a share of the few seconds. ``cut`` gets a note of what is left out.
     """
     most = max(1_000, 3 * (data.codes.max() + 1), min(5_000, 2_000_000 // data.features.shape[1]))
     some = []
-    for name, rows in (("training", train), ("test", test)):
-        some.append(rows[some_of_each(data.codes[rows], most, seed)])
+    for name, rows, most_rows in (("training", train, most), ("test", test, most // 2)):
+        some.append(rows[some_of_each(data.codes[rows], most_rows, seed)])
         if len(some[-1]) < len(rows):
             cut.append(f"the time limit allows {len(some[-1]):,} of {len(rows):,} {name} rows")
     rows = np.sort(np.concatenate(some))

@@ -57,7 +57,6 @@ def flag_columns(
     seed: int = 0,
     *,
     deadline: float = math.inf,
-    most_rows: int = 5_000,
     many_columns: int = 100,
     nearly_perfect: float = 0.998,
 ) -> list[Flag]:
@@ -78,7 +77,7 @@ def flag_columns(
     Id counter 1.0
     code target 1.0
     """
-    rows = some_of_each(labels, int(np.clip(200_000 // max(1, table.shape[1]), 1_000, most_rows)), seed)
+    rows = some_of_each(labels, int(np.clip(200_000 // max(1, table.shape[1]), 1_000, 5_000)), seed)
     some_labels = labels[rows]
     enough = np.unique(some_labels, return_counts=True)[1].min() >= FEW_ROWS
     found = []

@@ -277,8 +277,12 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             fits = fit_folds(plan.members, data, runner, now + 0.75 * left, refitted, score, watch, n_first)
             no_trees = fits.cut and not self.estimators and not TREES.intersection(fits.folds)
             if no_trees or not fits.folds:
-                # In this process, because a child may not have started yet. It takes some tenths of a second.
-                first = plan.members[0] if self.estimators else starter(self.random_state, len(classes))
+                # In this process, because a child may not have started yet. 60 trees take up to half a second.
+                late = now + left - time.monotonic() < 0.5
+                trees = starter(self.random_state, len(classes), 20 if late else 60)
+                first = plan.members[0] if self.estimators else trees
+                if late and first is trees:
+                    self.cut_["starter"] = "has 20 trees instead of 60: there is no time for more"
                 fits.add(fit_folds([first], data, InProcess(data), math.inf, {*refitted, "starter"}, score, watch))
             names = list(fits.folds)
             learnt = self._combine(fits, data, pairs, runner, now + 0.87 * left)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from datetime import date
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -64,12 +65,11 @@ def render(
     >>> page.startswith("<!doctype html>"), "<h1>Trees</h1>" in page
     (True, True)
     """
-    environment = _environment()
     folder = resources.files("mauc.report") / "templates"
     pairs = pair_data(judgement)
     rows = judgement.n_rows
     further = judgement.further
-    page: str = environment.get_template("report.html.j2").render(
+    page: str = template().render(
         title=title,
         details=details,
         judgement=judgement,
@@ -101,7 +101,9 @@ def _accuracy(model: ModelScore, rows: int, level: float) -> Share:
     return share(model.accuracy * worth, worth, level)
 
 
-def _environment() -> Any:
+@cache
+def template() -> Any:
+    """Return the compiled template of the page, once."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
@@ -122,7 +124,7 @@ def _environment() -> Any:
         "cells": _cells,
     }
     environment.tests["known"] = lambda value: not math.isnan(value)
-    return environment
+    return environment.get_template("report.html.j2")
 
 
 def _class_rows(judgement: Judgement) -> list[dict[str, Any]]:
