@@ -16,6 +16,7 @@ from sleeper import Breaker
 import mauc
 from mauc import fit_table, load_model, mauc_score
 from mauc._tables.model_file import read_model
+from mauc._tables.options import Options
 from mauc._tables.progress import Progress, full_name
 from mauc._tables.saved_scores import read_saved_scores
 from mauc._tables.training import Trainer, _choose_calibration
@@ -155,6 +156,21 @@ def test_thousands_of_classes_within_five_seconds_give_a_model():
     fitted = fit_table(table.assign(price=price), "price", time_limit=5.0, importance=False)
     assert fitted.predict_proba(table.head(3)).shape == (3, 4_000)
     assert np.isfinite(fitted.leaderboard()["mauc"]).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "effort", "limit"),
+    [
+        ((None, None, None), "normal", 60.0),
+        (("best", None, None), "best", 600.0),
+        ((None, 39.0, None), "quick", 39.0),
+        (("normal", 39.0, None), "normal", 39.0),
+        ((None, 60.0, 3), "quick", 60.0),
+        ((None, 600.0, 5), "normal", 600.0),
+    ],
+)
+def test_effort_and_time_limit_follow_from_each_other(given, effort, limit):
+    assert Options.defaults(*given) == {"effort": effort, "time_limit": limit}
 
 
 def test_a_few_seconds_encode_texts_by_their_order(tmp_path):

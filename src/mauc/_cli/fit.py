@@ -32,7 +32,13 @@ def fit(
             help="Seconds for the whole run: a deadline; default: 60, or 600 with --effort best.", show_default=False
         ),
     ] = None,
-    effort: Annotated[str, typer.Option(help="How much to train: quick, normal or best.")] = "normal",
+    effort: Annotated[
+        str | None,
+        typer.Option(
+            help="How much to train: quick, normal or best; default: normal, or quick below 40 seconds.",
+            show_default=False,
+        ),
+    ] = None,
     decide: Annotated[
         str, typer.Option(help="What predicted classes optimise: balanced, accuracy, or a table such as costs.csv.")
     ] = "balanced",
@@ -89,11 +95,11 @@ def fit(
 
     if cv and holdout is not None:
         raise Usage("--cv tests on all rows in turn and --holdout on a share of them: leave one of them out")
-    same = set(Options.__dataclass_fields__) - {"holdout", "drop", "time_limit"}
+    same = set(Options.__dataclass_fields__) - {"holdout", "drop", "time_limit", "effort"}
     options = Options(
         **{name: value for name, value in given.items() if name in same},
         drop=tuple(drop or ()),
-        time_limit=Options.default_limit(effort) if time_limit is None else time_limit,
+        **Options.defaults(effort, time_limit, cv),
         holdout=0.25 if holdout is None else holdout,
     )
     how = Reading(tuple(missing or ()), encoding, sheet, separator, header)

@@ -238,7 +238,7 @@ def fit_table(
     target: str,
     *,
     time_limit: float | None = None,
-    effort: Literal["quick", "normal", "best"] = "normal",
+    effort: Literal["quick", "normal", "best"] | None = None,
     group: str | None = None,
     time_column: str | None = None,
     drop: str | Sequence[str] = (),
@@ -264,9 +264,10 @@ def fit_table(
     time_limit : float, optional
         Seconds; default: 60, or 600 with ``effort="best"``. A deadline: unfinished work is cut, and ``cut`` of the
         result lists it.
-    effort : {"quick", "normal", "best"}, default="normal"
-        How much to train; normal takes about a minute on two cores for up to 100,000 rows. Unless the time limit cuts
-        something, the same table, effort and seed give the same model on every machine.
+    effort : {"quick", "normal", "best"}, optional
+        How much to train. Default: normal, which takes up to 50 seconds on two cores for up to 100,000 rows; quick if
+        the limit is below 40 seconds. Unless the time limit cuts something, the same table, effort and seed give the
+        same model on every machine.
     group : str, optional
         Column of groups, such as the patient. A group is never split between training and test rows, the column is not
         a feature, and intervals and tests account for the groups.
@@ -326,7 +327,7 @@ def fit_table(
         named = {"target": target, "group": group, "time_column": time_column}
         columns: dict[str, Any] = {name: _column(name, value) for name, value in named.items()}
         columns["drop"] = tuple(_column("drop", name) for name in _listed(drop))
-        given["time_limit"] = Options.default_limit(effort) if time_limit is None else time_limit
+        given |= Options.defaults(effort, time_limit, cv)
         options = Options(**{name: value for name, value in given.items() if name != "table"} | columns)
     with in_python(*PARAMETERS), Workers(options.n_workers) as workers:
         if isinstance(table, str | Path):
@@ -367,8 +368,8 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     train, test = folds[0]
     n_unknown = len(labels) - len(train) - len(test)
     cut: list[str] = []
-    if options.few_seconds:
-        data, train, test = _few_rows(data, train, test, seed, cut)
+    if options.most_rows:
+        data, train, test = _few_rows(data, train, test, options.most_rows, seed, cut)
         labels = data.labels
     progress.step("checking the columns")
     some = train[of_some_classes(data.codes[train], seed)]
@@ -436,12 +437,12 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     )
 
 
-def _few_rows(data: Data, train: Ints, test: Ints, seed: int, cut: list[str]) -> tuple[Data, Ints, Ints]:
-    """Return up to 5,000 training and 2,500 test rows, fewer of many columns, as data of their own.
+def _few_rows(data: Data, train: Ints, test: Ints, most: int, seed: int, cut: list[str]) -> tuple[Data, Ints, Ints]:
+    """Return up to ``most`` training rows and half as many test rows, fewer of many columns, as data of their own.
 
     Every look at all rows would take a share of the few seconds. ``cut`` gets a note of what is left out.
     """
-    most = max(1_000, 3 * (data.codes.max() + 1), min(5_000, 2_000_000 // data.features.shape[1]))
+    most = max(1_000, 3 * (data.codes.max() + 1), min(most, 400 * most // data.features.shape[1]))
     some = []
     for name, rows, most_rows in (("training", train, most), ("test", test, most // 2)):
         some.append(rows[some_of_each(data.codes[rows], most_rows, seed)])

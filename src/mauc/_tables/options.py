@@ -1,7 +1,7 @@
 """Check the options of ``mauc fit`` and ``fit_table``."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from mauc._tables.errors import Usage
 
@@ -66,14 +66,24 @@ class Options:
         return not self.cv and not self.few_seconds and (n_rows <= most_rows if self.refit is None else self.refit)
 
     @staticmethod
-    def default_limit(effort: str) -> float:
-        """Return the default time limit in seconds: ``best`` takes minutes."""
-        return 600.0 if effort == "best" else 60.0
+    def defaults(effort: str | None, time_limit: float | None, cv: int | None) -> dict[str, Any]:
+        """Return the effort and the time limit, each as given, or else as the other one allows.
+
+        ``best`` takes minutes. ``normal`` takes 30 to 50 seconds, and so does each training of a cross-validation.
+        """
+        limit = (600.0 if effort == "best" else 60.0) if time_limit is None else time_limit
+        per_training = limit / (1 + (cv or 0))
+        return {"effort": effort or ("quick" if per_training < 40.0 else "normal"), "time_limit": limit}
 
     @property
     def few_seconds(self) -> bool:
         """Whether the time is enough for one small forest only: a child process takes seconds to start."""
         return self.time_limit < 10.0
+
+    @property
+    def most_rows(self) -> int | None:
+        """Most training rows that the time limit allows; None for all rows."""
+        return 5_000 if self.few_seconds else 10_000 if self.time_limit < 20.0 and not self.cv else None
 
     @property
     def n_workers(self) -> int | None:

@@ -310,12 +310,19 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             raise invalid("calibrate", "must be True, False or 'normalized'", repr(self.calibrate))
 
     def _fit_columns(
-        self, X: Any, used_rows: Ints, extra: Any, deadline: float | None, workers: Workers | None
+        self,
+        X: Any,
+        used_rows: Ints,
+        extra: Any,
+        deadline: float | None,
+        workers: Workers | None,
+        min_seconds: float = 2.5,
     ) -> tuple[Any, Any]:
         """Fit the transformer that ``columns`` names, and return the transformed X and extra rows.
 
         Texts may take minutes. So a child encodes a table with more than a second of work. If it needs more than a
-        third of the time, it is ended, and this process encodes them the quick way; so it does if there is no child.
+        third of the time, it is ended, and this process encodes them the quick way. So it does if there is no child,
+        or if a third of the time is less than ``min_seconds``, which a child takes to start.
         """
         self.columns_ = transformer_for(
             self.columns, X, own_models=self.estimators is not None, random_state=self.random_state
@@ -326,8 +333,9 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         is_table = isinstance(columns, TableColumns)
         if workers is not None and deadline is not None and is_table and has_long_texts(X, workers.n_workers > 0):
             now = time.monotonic()
+            seconds = (deadline - now) / 3
             task = (_encode, (columns, X, used_rows, extra))
-            answers = list(workers.run([task], now + max(0.0, deadline - now) / 3))
+            answers = list(workers.run([task] if seconds > min_seconds else [], now + seconds))
             if answers and answers[0].error is None:
                 self.columns_, numbers, extra = answers[0].value
                 return numbers, extra
