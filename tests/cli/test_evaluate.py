@@ -53,7 +53,7 @@ def test_numbers_and_report(run, scores, tmp_path):
         "Models compared",
         "a.csv",
         "b.csv",
-        "Weakest class pairs\n",
+        "Weakest class pairs, by the upper end of the interval\n",
         "wrote r.html",
     ):
         assert words in people.stdout

@@ -9,6 +9,8 @@ from sklearn.preprocessing import scale
 
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.ensemble.bases import KernelColumns
+from mauc.ensemble.classifier import _drop_weak_odds
+from mauc.ensemble.fitting import Fits
 from mauc.ensemble.odds import GAP, ProportionalOdds, _objective, class_order
 
 GRADES = np.array(["poor", "fair", "good", "excellent"])
@@ -108,12 +110,34 @@ def test_an_order_by_a_list_or_by_the_data_type():
     clone(listed)
 
 
+def test_numbers_have_an_order_unless_they_are_many():
+    assert class_order(None, None, np.array([1, 2, 10])).tolist() == [0, 1, 2]
+    assert class_order(None, None, np.array([0.5, 1.0, 2.0])).tolist() == [0, 1, 2]
+    assert class_order(False, None, np.array([1, 2, 10])) is None
+    for without in (np.arange(31), np.array([False, True]), np.array(["1", "2", "3"])):
+        assert class_order(None, None, without) is None
+
+
+@pytest.mark.parametrize(("behind", "kept"), [(0.04, ["odds", "lr", "rf"]), (0.06, ["lr", "rf"])])
+def test_models_of_ordered_classes_that_are_far_behind_are_dropped(behind, kept):
+    """Their scores stand for themselves: the median of the others is 0.8."""
+    fits = Fits(held_out={"odds": 0.8 - behind, "lr": 0.7, "rf": 0.9}, folds={"odds": [], "lr": [], "rf": []})
+    _drop_weak_odds(fits, score=float)
+    assert list(fits.folds) == list(fits.held_out) == kept
+
+
+def test_the_only_models_are_not_dropped():
+    fits = Fits(held_out={"odds": 0.5})
+    _drop_weak_odds(fits, score=float)
+    assert list(fits.held_out) == ["odds"]
+
+
 @pytest.mark.parametrize(
     "ordinal",
     ["yes", [0, 1, 2], [0, 1, 2, 2], [[0, 1], [2, 3]], [0, 1, 2, [3]], [0, 1, 2, {3}], 3, True],
 )
 def test_bad_orders(ordinal):
-    words = r"ordinal must be None or a list of all classes, the lowest first, got .*classes are 0, 1, 2, 3"
+    words = r"ordinal must be None, False or a list of all classes, the lowest first, got .*classes are 0, 1, 2, 3"
     with pytest.raises(ValueError, match=words):
         class_order(ordinal, None, np.arange(4))
 

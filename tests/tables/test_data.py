@@ -1,11 +1,17 @@
-"""Splits into training rows and test rows."""
+"""Splits into training rows and test rows, and the order of the classes."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mauc._tables.data import by_group, by_time, stratified
+from mauc._tables.data import by_group, by_time, prepare, stratified
 from mauc._tables.errors import Failure
+from mauc._tables.options import Options
+from mauc._tables.read import as_read
 from mauc._tables.training import cv_folds
+
+pd = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 LABELS = np.repeat(["a", "b", "c", "d"], [60, 20, 3, 2])
 
@@ -79,3 +85,17 @@ def test_folds_of_whole_groups():
     for labels, groups in ((LABELS, np.zeros(len(LABELS))), (np.array(list("aab")), np.arange(3))):
         with pytest.raises(Failure, match="--cv needs two classes that are in two groups or more"):
             cv_folds(labels, groups, 4, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("target", "order"),
+    [
+        ([10, 2, 1], ("1", "2", "10")),
+        (["10", "b", "a"], None),
+        (pd.Categorical(["mid", "low", "high"], ["low", "mid", "high"], ordered=True), ("low", "mid", "high")),
+        (range(31), None),
+    ],
+)
+def test_the_order_of_the_classes(target, order):
+    table = pd.DataFrame({"x": np.arange(2 * len(target)), "y": pd.concat([pd.Series(target)] * 2, ignore_index=True)})
+    assert prepare(as_read(table), Options(target="y"), Path("t.csv")).order == order

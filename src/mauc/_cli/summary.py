@@ -52,7 +52,7 @@ def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> Te
 def worst_pairs(judgement: Judgement) -> TextTable:
     """Return the pairs whose intervals have the lowest upper ends."""
     pairs = judgement.worst[:WORST]
-    title = "Weakest class pair" if len(pairs) == 1 else "Weakest class pairs"
+    title = "Weakest class pair" if len(pairs) == 1 else "Weakest class pairs, by the upper end of the interval"
     headings = ("class", "test rows", "and", "test rows", "mean AUC", f"{judgement.level_text} interval")
     table = TextTable(title, (), headings)
     names, counts = judgement.labels, judgement.counts

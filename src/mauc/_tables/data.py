@@ -14,6 +14,7 @@ from mauc._tables.errors import Failure
 from mauc._tables.options import Options
 from mauc._tables.read import Table, class_labels, count_of, drop_duplicates, first_names, get_column, has_class
 from mauc._typing import Ints
+from mauc.ensemble.odds import MOST_NUMBERS
 
 Split = tuple[Ints, Ints]
 
@@ -38,7 +39,7 @@ class Data:
     times: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
     order: tuple[str, ...] | None = None
-    """The classes from lowest to highest, if the target has an ordered data type."""
+    """The classes from lowest to highest, if the target has an ordered data type or holds numbers."""
     class_type: str = "text"
     """Type of the values in the target: ``"text"``, ``"int"``, ``"float"`` or ``"bool"``."""
 
@@ -93,6 +94,9 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
     features, kinds = with_iso_dates(features.reset_index(drop=True), read_kinds(features), options.dates, path)
     labels = labels[rows]
     times, groups = (None if values is None else values[rows] for values in map(others.get, named))
+    class_type = _class_type(single[target])
+    if order is None and class_type in ("int", "float") and len(np.unique(labels)) <= MOST_NUMBERS:
+        order = sorted(np.unique(labels).tolist(), key=float)
     return Data(
         path,
         target,
@@ -105,7 +109,7 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
         times=None if times is None else parse_times(times, str(options.time_column), path, options.dates),
         groups=None if groups is None else parse_groups(groups, str(options.group), path),
         order=None if order is None else tuple(order),
-        class_type=_class_type(single[target]),
+        class_type=class_type,
     )
 
 

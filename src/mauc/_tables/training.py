@@ -104,14 +104,14 @@ class Trainer:
         if groups is None and n_enough < 2:
             requirement = f"--target {data.target!r} needs two classes of two training rows or more, to validate on one"
             raise Failure(f"{requirement}, got {n_enough} such classes: add rows to each class")
-        split = self._split(rows, groups)
+        split, known = self._split(rows, groups), set(np.unique(labels).tolist())
         stack = MAUCStackingClassifier(
             effort=options.effort,
             columns=TableColumns(options.seed),
             calibrate=True,
             random_state=options.seed,
             cv=split,
-            ordinal=None if data.order is None else [name for name in data.order if name in set(labels)],
+            ordinal=None if data.order is None else [name for name in data.order if name in known],
         )
         fits = stack._train(
             table,

@@ -137,11 +137,12 @@ def default_estimators(random_state: int | None = 0, n_trees: int = 300) -> list
     ]
 
 
+ODDS = ("odds", "odds_kernel")
+"""Names of the models of ordered classes."""
+
+
 def ordinal_estimators(order: list[int], random_state: int | None = 0) -> list[tuple[str, Any]]:
     """Return proportional odds on the columns and on those of a Gaussian kernel, for ordered classes.
-
-    On 19 tables with ordered classes the two models gain 0.63 ± 0.22 (standard error) in mean test MAUC × 100; the
-    first alone 0.45, the second alone 0.42. Extra trees on the grades gain 0.11 more and cost as much as a forest.
 
     Parameters
     ----------
@@ -150,10 +151,8 @@ def ordinal_estimators(order: list[int], random_state: int | None = 0) -> list[t
     random_state : int, optional, default=0
     """
     kernel = KernelColumns(random_state=random_state)
-    return [
-        ("odds", on_columns(ProportionalOdds(order))),
-        ("odds_kernel", on_columns(kernel, ProportionalOdds(order))),
-    ]
+    models = on_columns(ProportionalOdds(order)), on_columns(kernel, ProportionalOdds(order))
+    return list(zip(ODDS, models, strict=True))
 
 
 def on_columns(*steps: Any) -> Pipeline:

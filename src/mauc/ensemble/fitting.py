@@ -107,6 +107,11 @@ class Fits:
             getattr(self, name).update(getattr(others, name))
         self.cut = {name: reason for name, reason in self.cut.items() if name not in others.folds}
 
+    def drop(self, name: str) -> None:
+        """Remove the fits of a member."""
+        for fits in (self.folds, self.held_out, self.full, self.members):
+            fits.pop(name, None)
+
     def model(self, name: str, n_classes: int) -> Any:
         """Return the model of all rows, or else the average of the models that were kept of the folds."""
         if name in self.full:

@@ -19,31 +19,36 @@ GAP = 1e-3
 """Smallest distance between two thresholds: a class between equal thresholds would have probability 0."""
 
 
+MOST_NUMBERS = 30
+"""More numbers than these are taken for codes without an order."""
+
+
 def class_order(ordinal: Any, y: Any, classes: NDArray[Any]) -> Ints | None:
     """Return the positions of the classes from the lowest to the highest.
 
-    The order is the list ``ordinal``, or else that of an ordered data type of ``y``. None: there is no order, or there
-    are only two classes.
+    The order is the list ``ordinal``, or else that of an ordered data type of ``y``, or that of numbers. None: there is
+    no order, ``ordinal`` is False, or there are only two classes.
 
     >>> class_order(["low", "mid", "high"], None, np.array(["high", "low", "mid"])).tolist()
     [1, 2, 0]
     """
-    kind = getattr(y, "dtype", None)
-    if ordinal is None and not getattr(kind, "ordered", False):
-        return None
-    given = getattr(kind, "categories", ()) if ordinal is None else ordinal
     places = {name: place for place, name in enumerate(classes.tolist())}
+    if len(places) < 3 or ordinal is False:
+        return None
+    kind = getattr(y, "dtype", None)
+    if ordinal is None and getattr(kind, "ordered", False):
+        return np.array([places[name] for name in getattr(kind, "categories", ()) if name in places])
+    if ordinal is None:
+        return np.arange(len(places)) if classes.dtype.kind in "iuf" and len(places) <= MOST_NUMBERS else None
     try:
-        names = np.asarray(given).tolist() if np.ndim(given) == 1 else []
-        if ordinal is None:
-            names = [name for name in names if name in places]
+        names = np.asarray(ordinal).tolist() if np.ndim(ordinal) == 1 else []
         names_all = len(names) == len(places) and set(names) == set(places)
     except (TypeError, ValueError):  # a list inside the list
         names_all = False
     if not names_all:
-        requirement = "must be None or a list of all classes, the lowest first"
+        requirement = "must be None, False or a list of all classes, the lowest first"
         raise invalid("ordinal", requirement, repr(ordinal), f"the classes are {', '.join(map(str, places))}")
-    return np.array([places[name] for name in names]) if len(places) > 2 else None
+    return np.array([places[name] for name in names])
 
 
 class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
