@@ -71,6 +71,7 @@ def evaluate(
     from mauc._tables.parts import are_in_parts, find_parts, target_missing
     from mauc._tables.read import count_of, read_table
     from mauc._tables.scores import WholeTable
+    from mauc._validation import listing
     from mauc.report import judge, render
 
     output = current()
@@ -135,7 +136,7 @@ def evaluate(
         write_whole(report, render(found, title=f"{parts.name}: predicting {target}", details=details))
         files["report"] = report
     if found.absent:
-        output.note(f"classes without a row are left out: {', '.join(map(visible, found.absent[:8]))}")
+        output.note(f"classes without a row are left out: {listing(found.absent)}")
     output.say(
         *headline(found, decided),
         "",
