@@ -59,7 +59,7 @@ def _precision_recall(column: NDArray[Any], own: NDArray[np.bool_]) -> list[list
 
 
 def _bins(bins: tuple[Bin, ...]) -> list[list[int]]:
-    """Return rows, mean score, and share of right rows with its interval; but for the rows, in thousandths."""
+    """Return the rows of each bin and, in thousandths, its mean score and its share of right rows with the interval."""
     return [[b.rows, *(round(1000 * x) for x in (b.mean, b.right.score, b.right.low, b.right.high))] for b in bins]
 
 
