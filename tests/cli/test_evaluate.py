@@ -92,7 +92,10 @@ def test_prefix_and_a_class_without_rows(run, scores, tmp_path):
     result = run("evaluate", "p.csv", "--target", "truth", "--prefix", "p_", "--json", "--no-report")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["absent"] == ["fir"]
-    assert "classes without a row are left out: fir" in result.stderr
+    assert "classes without a row are left out: fir\n" in result.stderr
+    named.assign(**{f"p_{k}": 0.0 for k in range(8)}).to_csv("p.csv", index=False)
+    result = run("evaluate", "p.csv", "--target", "truth", "--prefix", "p_", "--no-report")
+    assert "classes without a row are left out: fir, 0, 1, 2, 3, 4, 5, 6, …\n" in result.stderr
 
 
 def test_a_prefix_is_found(run, fails, scores):

@@ -10,8 +10,7 @@ from array_rows import ArrayRows
 from mauc import Interval, compare_mauc, mauc_interval, pairwise_auc
 from mauc.metrics.uncertainty import holm
 from mauc.report import judge
-from mauc.report.decisions import Guess
-from mauc.report.judgement import judge_rows
+from mauc.report.judgement import Guess, judge_rows
 
 
 def test_numbers_are_those_of_the_metrics(scored):

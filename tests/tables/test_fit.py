@@ -17,9 +17,8 @@ import mauc
 from mauc import fit_table, load_model, mauc_score
 from mauc._tables.model_file import read_model
 from mauc._tables.options import Options
-from mauc._tables.progress import Progress, full_name
 from mauc._tables.saved_scores import read_saved_scores
-from mauc._tables.training import Trainer, _choose_calibration
+from mauc._tables.training import Progress, Trainer, _choose_calibration, full_name
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.ensemble.fitting import InProcess
 from mauc.ensemble.planner import Member, StackPlan

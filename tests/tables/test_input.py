@@ -207,7 +207,17 @@ def test_excel(book):
     assert any("has 2 sheets, and 'trees' is read; --sheet names another" in words for words in said)
     assert any("has 1 cell with an error such as #DIV/0!, read as missing" in words for words in said)
     assert read_table(book, how=Reading(sheet="notes")).to_numpy().tolist() == [["1;2;3", 2]]
-    with pytest.raises(Usage, match=r"--sheet 'x' is not a sheet of .*; its sheets are trees, notes"):
+    with pytest.raises(Usage, match=r"--sheet 'x' is not a sheet of .*; its sheets are trees, notes$"):
+        read_table(book, how=Reading(sheet="x"))
+
+
+def test_of_many_sheets_the_first_are_named(book):
+    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    many = openpyxl.load_workbook(book)
+    for k in range(7):
+        many.create_sheet(f"s{k}")
+    many.save(book)
+    with pytest.raises(Usage, match=r"its sheets are trees, notes, s0, s1, s2, s3, s4, s5, …$"):
         read_table(book, how=Reading(sheet="x"))
 
 

@@ -11,9 +11,10 @@ import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from mauc._cli.files import REPORTS, check_ending, check_writable
+from mauc._cli.files import REPORTS, check_writable
 from mauc._cli.output import current
 from mauc._io import write_whole
 from mauc._text import visible
@@ -40,8 +41,7 @@ def demo(
     from mauc.report import render
 
     output = current()
-    check_writable(out, "--out")
-    check_ending(out, "--out", "a page", "html")
+    check_writable(out, "--out", "a page", ["html"])
     with output.working("training six models"):
         found, details = run_demo(models())
     write_whole(out, render(found, title="Imbalanced digits", details=details))
@@ -63,7 +63,6 @@ def demo(
 
 def imbalanced_digits() -> tuple[Any, Any, Any, Any]:
     """Return features and classes of training rows, with every tenth row of the digits 5 to 9, and of test rows."""
-    import numpy as np
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
@@ -94,7 +93,6 @@ def models() -> dict[str, Any]:
 
 def run_demo(models: dict[str, Any]) -> tuple[Any, list[tuple[str, str]]]:
     """Train all models on the imbalanced half, and return their judgement on the other, and details for the report."""
-    import numpy as np
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

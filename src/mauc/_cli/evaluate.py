@@ -6,14 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from mauc._archive import MAX_SIZE
 from mauc._cli.app import DropUnlabelled, Encoding, Header, MaxSize, Missing, Separator, Sheet
-from mauc._cli.files import REPORTS, check_ending, check_writable
+from mauc._cli.files import REPORTS, check_writable
 from mauc._cli.output import current
 from mauc._io import write_whole
 from mauc._tables.errors import Failure, Usage
+from mauc._tables.text import PREDICTED, Reading
 from mauc._text import as_cell, of_cell, visible
 
 REPORT = REPORTS / "evaluation.html"
@@ -69,7 +71,7 @@ def evaluate(
     from mauc._tables.parts import are_in_parts, find_parts, target_missing
     from mauc._tables.read import count_of, read_table
     from mauc._tables.scores import WholeTable
-    from mauc._tables.text import PREDICTED, Reading
+    from mauc._validation import listing
     from mauc.report import judge, render
 
     output = current()
@@ -84,8 +86,7 @@ def evaluate(
         raise target_missing(true_parts or parts, how, max_size)
     tables = [parts, *others, *([] if true_parts is None else [true_parts])]
     if not no_report:
-        check_writable(report, "--report", [path for table in tables for path in table.paths])
-        check_ending(report, "--report", "a page", "html")
+        check_writable(report, "--report", "a page", ["html"], [path for table in tables for path in table.paths])
     in_parts = saved is None and are_in_parts(tables, target)
     if (saved or in_parts) and (how != Reading() or drop_unlabelled or group or by):
         why = "is read in parts" if in_parts else "holds the scores, classes and groups of mauc fit"
@@ -135,7 +136,7 @@ def evaluate(
         write_whole(report, render(found, title=f"{parts.name}: predicting {target}", details=details))
         files["report"] = report
     if found.absent:
-        output.note(f"classes without a row are left out: {', '.join(map(visible, found.absent[:8]))}")
+        output.note(f"classes without a row are left out: {listing(found.absent)}")
     output.say(
         *headline(found, decided),
         "",
@@ -178,13 +179,10 @@ def _judge_whole(
     level: float,
 ) -> tuple[Any, str]:
     """Judge tables in memory; say how the first model predicts classes."""
-    import numpy as np
-
     from mauc._tables.data import parse_groups
     from mauc._tables.flags import are_recurring_codes
     from mauc._tables.read import get_column, has_class
     from mauc._tables.saved_scores import TRAINED_ON, trained_note
-    from mauc._tables.text import PREDICTED
     from mauc.report import judge
 
     tables, source = [scores, *others, *([truth] if truth else [])], truth or scores
@@ -226,7 +224,6 @@ def _judge_whole(
 def _predicted_classes(scores: Any, classes: Sequence[str]) -> list[str] | None:
     """Return the class in the column ``predicted`` of each row; None if the column holds something else."""
     from mauc._tables.read import count_of
-    from mauc._tables.text import PREDICTED
 
     def key(name: str) -> str:  # a reader may turn true into True, and 1 into 1.0
         return name.removesuffix(".0").casefold()
@@ -254,8 +251,6 @@ def judge_parts(
     scores: Any, others: Sequence[Any], truth: Any, target: str, prefix: str | None, *, level: float
 ) -> Any:
     """Judge tables in parts."""
-    import numpy as np
-
     from mauc._tables.parts import ScoreColumns, available_memory
     from mauc._tables.scores import smallest_ints
     from mauc.report.judgement import judge_rows
@@ -310,8 +305,6 @@ def align(
     A model is a table and the score column of each class. All tables are in memory, or all are read in parts; tables of
     different classes are refused. ``keys`` are columns that hold no scores, beside the target.
     """
-    import numpy as np
-
     from mauc._tables.scores import as_in_columns, score_columns, scored_rows
 
     def classes_of(table: Any, scored: Any) -> Any:

@@ -1,7 +1,7 @@
 """Check output files before the work begins."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mauc._cli.output import current
@@ -17,8 +17,12 @@ ENDINGS = (
 """Suffixes of files that the commands read, or that other programs open by their names."""
 
 
-def check_writable(path: Path, option: str, others: Iterable[Path] = ()) -> None:
-    """Check that a file can be written, before hours of training; it must not be one of ``others``."""
+def check_writable(path: Path, option: str, what: str, endings: Sequence[str], others: Iterable[Path] = ()) -> None:
+    """Check that a file can be written, before hours of training; it must not be one of ``others``.
+
+    Refuse the suffix of another format: Excel cannot open CSV named .xlsx, and no table is overwritten. ``what`` names
+    the file in the message, and ``endings`` are its own suffixes.
+    """
     if path.is_dir():
         raise Failure(f"{option} must be a file, got the folder {path}: add a file name")
     if path.exists() and not path.is_file():
@@ -29,10 +33,6 @@ def check_writable(path: Path, option: str, others: Iterable[Path] = ()) -> None
     _check_folder(path, option)
     if path.exists() and not os.access(path, os.W_OK):
         raise Failure(f"no permission to write {path}: choose another {option}, or change its permissions")
-
-
-def check_ending(path: Path, option: str, what: str, *endings: str) -> None:
-    """Refuse the suffix of another format: Excel cannot open CSV named .xlsx, and no table is overwritten."""
     ending = path.name.lower().rpartition(".")[2]
     if ending in ENDINGS and ending not in endings:
         raise Usage(f"{option} {path} is {what}, so it must end in .{endings[0]}")

@@ -11,10 +11,11 @@ import typer
 
 from mauc._archive import MAX_SIZE
 from mauc._cli.app import TABLE, Dates, DropUnlabelled, Encoding, Header, MaxSize, Missing, Separator, Sheet
-from mauc._cli.files import REPORTS, check_ending, check_writable
+from mauc._cli.files import REPORTS, check_writable
 from mauc._cli.output import TextTable, current
 from mauc._lazy import process_age
 from mauc._tables.errors import Usage
+from mauc._tables.text import Reading, display_path
 from mauc._text import visible
 
 REPORT = REPORTS / "index.html"
@@ -91,7 +92,6 @@ def fit(
     from mauc._tables.options import Options
     from mauc._tables.parts import Parts, check_fits, target_missing
     from mauc._tables.saved_scores import scores_path
-    from mauc._tables.text import Reading
 
     if cv and holdout is not None:
         raise Usage("--cv tests on all rows in turn and --holdout on a share of them: leave one of them out")
@@ -106,8 +106,13 @@ def fit(
     check_fits(table, "take a random sample of its rows, or train a linear model in Python with mauc.dask")
     if target is None:
         raise target_missing(Parts((table,), (table,)), how, max_size)
-    files = {"model": out, "scores": scores_path(out)} | ({} if no_report else {"report": report})
-    _check_files(files, (table,))
+    scores = scores_path(out)
+    files = {"model": out, "scores": scores} | ({} if no_report else {"report": report})
+    check_writable(out, "--out", "a model file", ["skops"], [table])
+    if scores.parent.is_dir():
+        check_writable(scores, "--out", "saved scores", ["npz"], [table, out])
+    if not no_report:
+        check_writable(report, "--report", "a page", ["html"], [table, out, scores])
     fitted = _train(table, options, max_size, how, began)
     _print_notes(fitted)
     fitted.save(out)
@@ -116,23 +121,10 @@ def fit(
     _print_summary(fitted, files)
 
 
-def _check_files(files: dict[str, Path], tables: tuple[Path, ...]) -> None:
-    """Check that all files can be written, and that none is one of those read."""
-    model, scores = files["model"], files["scores"]
-    check_writable(model, "--out", tables)
-    check_ending(model, "--out", "a model file", "skops")
-    if scores.parent.is_dir():
-        check_writable(scores, "--out", (*tables, model))
-    if "report" in files:
-        check_writable(files["report"], "--report", (*tables, model, scores))
-        check_ending(files["report"], "--report", "a page", "html")
-
-
 def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -> Any:
     """Read the table, train and test."""
     from mauc._tables.fit import fit_data, read_data
     from mauc._tables.model_file import load_skops
-    from mauc._tables.text import display_path
     from mauc.ensemble.workers import Workers
     from mauc.report.page import template
 

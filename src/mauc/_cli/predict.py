@@ -5,14 +5,16 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from mauc._archive import MAX_SIZE
 from mauc._cli.app import TABLE, Encoding, Header, MaxSize, Missing, Separator, Sheet
-from mauc._cli.files import check_ending, check_writable
+from mauc._cli.files import check_writable
 from mauc._cli.output import current
 from mauc._io import write_whole
 from mauc._tables.errors import Failure, Usage
+from mauc._tables.text import PREDICTED, PREFIX, Reading, display_path
 from mauc._text import as_cell, visible
 
 SCORES = Path("scores.csv")
@@ -53,9 +55,9 @@ def predict(
     """
     from mauc._tables.model_file import is_model, read_model
     from mauc._tables.parts import check_fits
-    from mauc._tables.read import count_of, first_names, read_table
+    from mauc._tables.read import check_single, count_of, get_column, read_table
     from mauc._tables.saved_scores import trained_note
-    from mauc._tables.text import Reading, display_path
+    from mauc._validation import listing
 
     output, keep, shown = current(), keep or [], display_path(table)
     if is_model(table) and not is_model(model):
@@ -64,8 +66,7 @@ def predict(
     if to_stdout and output.as_json:
         raise Usage("--out - and --json both write to standard output: leave one of them out")
     if not to_stdout:
-        check_writable(out, "--out", (model, table))
-        check_ending(out, "--out", "CSV", "csv", "txt")
+        check_writable(out, "--out", "CSV", ["csv", "txt"], [model, table])
     check_fits(table, "split it into files, and score each of them")
     how = Reading(tuple(missing or ()), encoding, sheet, separator, header)
     with output.working(f"scoring {shown}"):
@@ -73,7 +74,10 @@ def predict(
         # A code such as 01 must not become the number 1.
         text = [name for name, kind in loaded.kinds.items() if kind != "number"]
         rows = read_table(table, text, max_size=max_size, names=[loaded.target, *keep], how=how)
-        copied = _copied_columns(rows, loaded.target, keep, shown)
+        copied = {name: get_column(rows, name, "--keep", shown) for name in keep}
+        check_single(rows[list(copied)], shown, "do not keep it")
+        if loaded.target in rows.columns:
+            copied[loaded.target] = rows[loaded.target]
         results, unknown, n_trained = score_rows(rows, loaded, shown)
         for name in copied.keys() & results.keys():
             is_target = name == loaded.target
@@ -84,7 +88,7 @@ def predict(
         content, n_quoted = _as_csv({**copied, **results}, raw_cells)
     extra = [name for name in unknown if name not in copied]
     if extra:
-        output.note(f"extra columns are ignored: {first_names(extra, 5)}")
+        output.note(f"extra columns are ignored: {listing(extra, 5)}")
     if n_trained:
         output.note(trained_note(n_trained, len(rows)))
     if n_quoted:
@@ -104,26 +108,13 @@ def predict(
     output.result({**found, "files": {"scores": out}})
 
 
-def _copied_columns(rows: Any, target: str, keep: list[str], table: Path) -> dict[str, Any]:
-    """Return the columns to copy to the scores: those of ``--keep``, and the target if the table has it."""
-    from mauc._tables.columns import check_single
-    from mauc._tables.read import get_column
-
-    copied = {name: get_column(rows, name, "--keep", table) for name in keep}
-    check_single(rows[list(copied)], table, "do not keep it")
-    return copied | ({target: rows[target]} if target in rows.columns else {})
-
-
 def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], list[str], int]:
     """Return the columns of results, the names of columns that the model does not use, and the count of training rows.
 
     The column ``trained_on`` is there only if the table has training rows.
     """
-    import numpy as np
-
     from mauc._tables.columns import same_columns
-    from mauc._tables.saved_scores import TRAINED_ON, were_trained_on
-    from mauc._tables.text import PREDICTED, PREFIX
+    from mauc._tables.saved_scores import TRAINED_ON, cell_hashes, row_hashes
 
     _note_new_values(rows, loaded.columns, table)
     known, unknown = same_columns(rows, loaded, table)
@@ -131,7 +122,8 @@ def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], lis
     if not np.isfinite(scores).all():
         raise Failure(f"the model gives no finite score for some rows of {table}: check its numbers for huge values")
     results: dict[str, Any] = {}
-    trained = were_trained_on(known.drop(columns=loaded.columns.empty_), loaded.trained)
+    used = known.drop(columns=loaded.columns.empty_)
+    trained = np.isin(row_hashes(cell_hashes(used)), loaded.trained)
     if trained.any():
         results[TRAINED_ON] = np.where(trained, "yes", "no").astype(object)
     results[PREDICTED] = np.asarray(loaded.classes, dtype=object)[loaded.decided(scores)]

@@ -7,7 +7,7 @@ from rich.live import Live
 from rich.text import Text
 
 from mauc._cli.output import Output
-from mauc._tables.progress import Progress, full_name
+from mauc._tables.training import Progress, full_name
 from mauc._text import visible
 
 

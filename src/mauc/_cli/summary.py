@@ -5,14 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from mauc._cli.output import TextTable
 from mauc._tables.training import Entry
-from mauc.metrics import Importance, Interval, ModelComparison
+from mauc.metrics import Importance, Interval
 from mauc.report import Judgement
 from mauc.report.advice import advice as advice_of
 from mauc.report.numbers import as_json as as_json
-
-WORST = 5
-COLUMNS = 10
-MOST_SIZES = 20
 
 
 def headline(judgement: Judgement, decided: str = "") -> list[str]:
@@ -33,11 +29,11 @@ def headline(judgement: Judgement, decided: str = "") -> list[str]:
     return [*lines, *([f"({decided})"] if decided else []), *judgement.notes]
 
 
-def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> TextTable:
+def sizes(judgement: Judgement, training: Mapping[str, int] | None = None, most: int = 20) -> TextTable:
     """Return the rows of each class, or of the rarest if there are many."""
     labels = judgement.labels
-    shown = range(len(labels)) if len(labels) <= MOST_SIZES else range(len(labels) - MOST_SIZES, len(labels))
-    title = "Classes" if len(shown) == len(labels) else f"The {MOST_SIZES} rarest of {len(labels)} classes"
+    shown = range(max(0, len(labels) - most), len(labels))
+    title = "Classes" if len(shown) == len(labels) else f"The {most} rarest of {len(labels)} classes"
     further = judgement.further
     before, after = ["training rows"] if training is not None else [], ["recall"] if further is not None else []
     table = TextTable(title, ["class"], [*before, "test rows", "mean AUC", *after])
@@ -49,9 +45,9 @@ def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> Te
     return table
 
 
-def worst_pairs(judgement: Judgement) -> TextTable:
+def worst_pairs(judgement: Judgement, most: int = 5) -> TextTable:
     """Return the pairs whose intervals have the lowest upper ends."""
-    pairs = judgement.worst[:WORST]
+    pairs = judgement.worst[:most]
     title = "Weakest class pair" if len(pairs) == 1 else "Weakest class pairs, by the upper end of the interval"
     headings = ("class", "test rows", "and", "test rows", "mean AUC", f"{judgement.level_text} interval")
     table = TextTable(title, (), headings)
@@ -68,13 +64,13 @@ def advice(judgement: Judgement) -> list[str]:
     return ["What to do next", *(f"- {line}" for line in found), ""] if found else []
 
 
-def importance_table(found: Sequence[Importance], how: str) -> list[str | TextTable]:
+def importance_table(found: Sequence[Importance], how: str, most: int = 10) -> list[str | TextTable]:
     """Return the most important columns, and how their importance was computed."""
     if not found:
         return [how] if how else []
-    which = f"; the top {COLUMNS} of {len(found)} columns" if len(found) > COLUMNS else ""
+    which = f"; the top {most} of {len(found)} columns" if len(found) > most else ""
     table = TextTable("", (), ("column", "drop", "standard error"))
-    for each in found[:COLUMNS]:
+    for each in found[:most]:
         table.add_row(each.column, f"{each.drop:z.4f}", f"{each.stderr:.4f}" if each.drop else "–")
     return [f"Permutation importance (MAUC drop): {how}{which}", table]
 
@@ -99,7 +95,9 @@ def comparison(judgement: Judgement, entries: Sequence[Entry] = ()) -> TextTable
             entry = trained[model.name]
             row.insert(0, "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}")
             seconds = [f"{entry.seconds:.1f}" if entry.seconds else "–"]
-        table.add_row(model.name, *row, *_against_first(tests.get(model.name)), *seconds)
+        test = tests.get(model.name)
+        against_first = ("–", "–") if test is None else _tested(test.difference, test.holm)
+        table.add_row(model.name, *row, *against_first, *seconds)
     return table
 
 
@@ -124,10 +122,6 @@ def subgroups(judgement: Judgement) -> list[TextTable]:
             *(_tested(one.difference.difference, one.holm) if tested else ("–", "–")),
         )
     return [table]
-
-
-def _against_first(test: ModelComparison | None) -> tuple[str, str]:
-    return ("–", "–") if test is None else _tested(test.difference, test.holm)
 
 
 def _tested(difference: float, pvalue: float) -> tuple[str, str]:

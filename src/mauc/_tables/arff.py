@@ -26,12 +26,11 @@ def arff_as_csv(source: Source, encoding: str) -> Source:
         if not line or line.startswith("%"):
             continue
         if names is not None:
+            if line.startswith("{"):
+                raise _unreadable(source, f"line {number}: sparse rows, in braces, are not read")
             cells = _cells(line)
-            if line.startswith("{") or len(cells) != len(names):
-                reason = "sparse rows, in braces, are not read"
-                if not line.startswith("{"):
-                    reason = f"{len(names)} values are needed, got {len(cells)}"
-                raise _unreadable(source, f"line {number}: {reason}")
+            if len(cells) != len(names):
+                raise _unreadable(source, f"line {number}: {len(names)} values are needed, got {len(cells)}")
             writer.writerow(cells)
         elif match := ATTRIBUTE.fullmatch(line):
             if match[2].lower().startswith("relational"):

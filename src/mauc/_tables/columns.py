@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from pandas.api.types import infer_dtype
 
 from mauc._tables.errors import Failure
-from mauc._tables.read import Table, count_of, first_names, nearest, other_columns, rows_with_lists
+from mauc._tables.read import Table, count_of, nearest, other_columns, rows_with_lists
+from mauc._validation import listing
 from mauc.ensemble import TableColumns
 
-KINDS = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}
-"""Each kind and its plural."""
 DAY_FIRST = "day first"
 """A kind of column in a model file, beside ``"number"`` and ``"other"``."""
 WRITTEN = r"\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4})((?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)\s*"
@@ -35,41 +36,28 @@ def describe_columns(columns: TableColumns) -> str:
     kinds = dict.fromkeys(map(str, columns.numbers_), "number")
     kinds |= dict.fromkeys(map(str, columns.categories_), "category")
     kinds |= {name: encoders.get(type(steps[-1]).__name__, "text") for name, steps in columns.steps_.items()}
+    plurals = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}
     parts = []
-    for kind, plural in KINDS.items():
+    for kind, plural in plurals.items():
         names = [name for name, each in kinds.items() if each == kind]
         if names:
-            parts.append(f"{len(names)} {kind if len(names) == 1 else plural} ({first_names(names, 4)})")
+            parts.append(f"{len(names)} {kind if len(names) == 1 else plural} ({listing(names, 4)})")
     return f"{len(kinds)}: {', '.join(parts)}"
 
 
 def read_kinds(table: Table) -> dict[str, str]:
     """Return ``"number"`` or ``"other"`` for each column: how to read it in a new table. Booleans are numbers."""
-    from pandas.api.types import infer_dtype
-
     others = {name for name in other_columns(table) if infer_dtype(table[name]) != "boolean"}
     return {name: "other" if name in others else "number" for name in table.columns}
 
 
 def are_dates(words: Any) -> bool:
     """Return whether nine tenths of the first strings can be read as dates."""
-    import pandas as pd
-
     if not any(map(str.isdigit, words.iloc[0])):
         return False  # at once, for hundreds of columns of categories
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # pandas warns that it guesses the format
         return bool(pd.to_datetime(words.head(200), errors="coerce", utc=True).notna().mean() > 0.9)
-
-
-def check_single(table: Table, path: Path, advice: str = "spread them over columns") -> None:
-    """Refuse lists, which Parquet may hold."""
-    for name in other_columns(table):
-        bad = rows_with_lists(table[name])
-        if bad:
-            raise Failure(
-                f"column {name!r} of {path} holds lists (first: row {bad[0] + 1}), not single values: {advice}"
-            )
 
 
 def check_finite(table: Table, path: Path) -> None:
@@ -103,7 +91,7 @@ def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]
         hint = f" ({missing[0]!r} may now be {close[0]!r})" if close else ""
         raise Failure(
             f"{path} lacks {count_of(len(missing), 'column')} that the model was trained on: "
-            f"{first_names(list(map(repr, missing)), 5)}{hint}\n"
+            f"{listing(list(map(repr, missing)), 5)}{hint}\n"
             "add what is missing under these names, or train again with mauc fit"
         )
     known = table[list(kinds)].copy()
@@ -146,8 +134,6 @@ def _empty_bad_cells(table: Table, path: Path) -> None:
 
 def _warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
     """Warn of dates in a format that training did not have: they are read as missing."""
-    import pandas as pd
-
     for name, steps in columns.steps_.items():
         values = table[name]
         for step in steps:
@@ -186,8 +172,6 @@ def date_order(values: Any, given: str | None = None) -> str | None:
 
 def days_first_to_iso(values: Any) -> Any:
     """Return a column of dates, with the day first or in ISO format, as ISO text; None if a cell is neither."""
-    import pandas as pd
-
     cells = values.dropna().astype(str)
     parts = cells.str.extract(f"^{WRITTEN}$")
     dates = parts[3] + "-" + parts[2].str.zfill(2) + "-" + parts[0].str.zfill(2) + parts[4]

@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import infer_dtype
 
-from mauc._tables.columns import check_finite, check_single, date_order, days_first_to_iso, read_kinds, with_iso_dates
+from mauc._tables.columns import check_finite, date_order, days_first_to_iso, read_kinds, with_iso_dates
 from mauc._tables.errors import Failure
 from mauc._tables.options import Options
-from mauc._tables.read import Table, class_labels, count_of, drop_duplicates, first_names, get_column, has_class
+from mauc._tables.read import Table, check_single, class_labels, count_of, drop_duplicates, get_column, has_class
 from mauc._typing import Ints
+from mauc._validation import listing
 from mauc.ensemble.odds import MOST_NUMBERS
 
+TYPES = {"integer": "int", "floating": "float", "boolean": "bool"}
+"""Types of classes, by the name that pandas infers; texts, and values of several types, are text."""
 Split = tuple[Ints, Ints]
 
 
@@ -94,7 +99,7 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
     features, kinds = with_iso_dates(features.reset_index(drop=True), read_kinds(features), options.dates, path)
     labels = labels[rows]
     times, groups = (None if values is None else values[rows] for values in map(others.get, named))
-    class_type = _class_type(single[target])
+    class_type = TYPES.get(infer_dtype(single[target], skipna=True), "text")
     if order is None and class_type in ("int", "float") and len(np.unique(labels)) <= MOST_NUMBERS:
         order = sorted(np.unique(labels).tolist(), key=float)
     return Data(
@@ -111,13 +116,6 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
         order=None if order is None else tuple(order),
         class_type=class_type,
     )
-
-
-def _class_type(values: Any) -> str:
-    """Return the type of the classes in a column; texts, and values of several types, are text."""
-    from pandas.api.types import infer_dtype
-
-    return {"integer": "int", "floating": "float", "boolean": "bool"}.get(infer_dtype(values, skipna=True), "text")
 
 
 def _frequent(labels: NDArray[Any], target: str, min_rows: int, most: int = 5_000) -> tuple[NDArray[np.bool_], str]:
@@ -149,14 +147,12 @@ def _frequent(labels: NDArray[Any], target: str, min_rows: int, most: int = 5_00
         return frequent[codes], ""
     classes = "1 class" if len(rare) == 1 else f"{len(rare)} classes"
     number = count_of(int(counts[~frequent].sum()))
-    shown = first_names(list(map(repr, rare)))
+    shown = listing(list(map(repr, rare)))
     return frequent[codes], f"{classes} of fewer than {min_rows} rows ({number} in all): {shown}"
 
 
 def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArray[np.float64]:
     """Return times as numbers; refuse dates that could have the day or the month first."""
-    import pandas as pd
-
     missing = f"column {name!r} of {path} has rows without a time: fill them in or drop them"
     if values.isna().any():
         raise Failure(missing)

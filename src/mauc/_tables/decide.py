@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
@@ -13,7 +14,6 @@ from mauc.decision.posterior import log_scores, posterior_of
 from mauc.decision.sweep import cheapest
 from mauc.model_selection import some_of_each
 
-DECIDE = ("balanced", "accuracy")
 Decision = dict[str, Any]
 """``scale``, ``offsets`` and ``lowest`` of log-probabilities, and ``costs`` or None, as a model file holds them."""
 
@@ -75,9 +75,7 @@ def read_costs(decide: str, labels: NDArray[Any]) -> Floats | None:
 
     Row i, column j of the ``(C, C)`` array is the cost of predicting class j of the ``labels`` if class i is true.
     """
-    import pandas as pd
-
-    if decide in DECIDE:
+    if decide in ("balanced", "accuracy"):
         return None
     if not decide.lower().endswith(".csv"):
         raise Usage(f"--decide must be balanced, accuracy or a table of costs such as costs.csv, got {decide!r}")

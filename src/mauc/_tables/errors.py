@@ -53,7 +53,15 @@ def explain(error: Exception) -> str:
     if isinstance(error, Failure):
         return str(error)
     if isinstance(error, OSError):
-        return _explain_system_error(error) or first_line
+        what = error.filename if error.filename is not None else "a file"
+        if error.errno in NO_SPACE and error.filename is None:
+            return "no space left for the output: free some, or send it to another place"
+        if error.errno in NO_SPACE:
+            return f"no space left to write {what}, which is unchanged: free some, or choose another place"
+        if isinstance(error, PermissionError) or error.errno == errno.EROFS:
+            return f"no permission for {what}: choose another place, or change its permissions"
+        is_missing = isinstance(error, FileNotFoundError) and error.filename is not None
+        return f"File not found: {what}" if is_missing else first_line
     if isinstance(error, MemoryError):
         return "not enough memory: use fewer rows or columns, or a larger machine"
     if isinstance(error, ImportError):
@@ -63,16 +71,3 @@ def explain(error: Exception) -> str:
     if isinstance(error, ValueError):
         return first_line
     return f"unexpected {type(error).__name__}: {first_line}\n--debug shows where; please report it"
-
-
-def _explain_system_error(error: OSError) -> str | None:
-    what = error.filename if error.filename is not None else "a file"
-    if error.errno in NO_SPACE and error.filename is None:
-        return "no space left for the output: free some, or send it to another place"
-    if error.errno in NO_SPACE:
-        return f"no space left to write {what}, which is unchanged: free some, or choose another place"
-    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        return f"no permission for {what}: choose another place, or change its permissions"
-    if isinstance(error, FileNotFoundError) and error.filename is not None:
-        return f"File not found: {what}"
-    return None

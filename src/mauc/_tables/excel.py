@@ -12,6 +12,7 @@ from xml.parsers import expat
 from mauc._archive import DAMAGED, GB, Refused, TooLarge, open_archive, printable
 from mauc._tables.errors import Failure, Usage
 from mauc._tables.text import Source
+from mauc._validation import listing
 
 MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14
 """Size of the largest sheet, in every version of Excel."""
@@ -96,7 +97,7 @@ def _sheet(book: Any, name: str | None, source: Source) -> Any:
     if not titles:
         raise Failure(f"{source.path} has no sheet of cells: check that it is the right file")
     if name is not None and name not in titles:
-        raise Usage(f"--sheet {name!r} is not a sheet of {source.path}; its sheets are {', '.join(titles[:8])}")
+        raise Usage(f"--sheet {name!r} is not a sheet of {source.path}; its sheets are {listing(titles)}")
     return book.worksheets[0 if name is None else titles.index(name)]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from mauc._archive import MAX_SIZE
@@ -29,7 +30,6 @@ from mauc._tables.flags import (
 from mauc._tables.importance import NO_TIME, importance_within
 from mauc._tables.model_file import TableModel, write_model
 from mauc._tables.options import Options
-from mauc._tables.progress import Progress
 from mauc._tables.read import Table, as_read, count_of, read_table
 from mauc._tables.saved_scores import (
     SavedScores,
@@ -39,7 +39,7 @@ from mauc._tables.saved_scores import (
     write_saved_scores,
 )
 from mauc._tables.text import Reading, display_path
-from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_validate, cv_folds, evaluate_holdout
+from mauc._tables.training import Evaluation, Leaderboard, Progress, Trainer, cross_validate, cv_folds, evaluate_holdout
 from mauc._typing import Ints
 from mauc._validation import invalid
 from mauc.ensemble.workers import STOPPED, Workers
@@ -111,8 +111,6 @@ class FittedTable:
         and ``high`` are the MAUC on the test rows with its 95 % interval; ``difference`` and ``pvalue`` compare it with
         the chosen model on the same rows.
         """
-        import pandas as pd
-
         found = self.evaluation.judgement
         board = pd.DataFrame(
             {"model": one.name, "mauc": one.mauc.score, "low": one.mauc.low, "high": one.mauc.high}
@@ -326,7 +324,8 @@ def fit_table(
     with in_python(*PARAMETERS):
         named = {"target": target, "group": group, "time_column": time_column}
         columns: dict[str, Any] = {name: _column(name, value) for name, value in named.items()}
-        columns["drop"] = tuple(_column("drop", name) for name in _listed(drop))
+        dropped: Sequence[Any] = [drop] if isinstance(drop, str | int) else () if drop is None else drop
+        columns["drop"] = tuple(_column("drop", name) for name in dropped)
         given |= Options.defaults(effort, time_limit, cv)
         options = Options(**{name: value for name, value in given.items() if name != "table"} | columns)
     with in_python(*PARAMETERS), Workers(options.n_workers) as workers:
@@ -338,10 +337,6 @@ def fit_table(
     for text in fitted.flag_texts():
         warnings.warn(as_parameters(text, PARAMETERS), stacklevel=2)
     return fitted
-
-
-def _listed(names: Any) -> Sequence[Any]:
-    return [names] if isinstance(names, str | int) else () if names is None else names
 
 
 def _column(parameter: str, name: Any) -> str | None:

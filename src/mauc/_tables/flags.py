@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from mauc._tables.columns import are_dates
 from mauc._tables.data import by_group, stratified
@@ -22,6 +25,7 @@ from mauc._tables.errors import Failure
 from mauc._tables.read import Table
 from mauc._tables.saved_scores import Hashes, row_hashes
 from mauc._typing import Ints
+from mauc.ensemble import TableColumns
 from mauc.metrics import Importance, Interval, mauc_interval, mauc_score
 from mauc.model_selection import RareClassKFold, some_of_each
 
@@ -177,8 +181,6 @@ def column_recall(values: Any, labels: NDArray[Any], most_bins: int = 100) -> fl
 
 
 def _tree(cells: Any, codes: Ints, new: Any, n_classes: int) -> NDArray[np.float64]:
-    from sklearn.tree import DecisionTreeClassifier
-
     # A class that is an interval of the numbers needs one leaf; some splits are inside a class.
     leaves = max(64, 2 * n_classes)
     tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=2, class_weight="balanced", random_state=0)
@@ -195,8 +197,6 @@ def _frequencies(cells: Ints, codes: Ints, new: Ints, n_classes: int) -> NDArray
 
 
 def _factorised(values: Any) -> Ints:
-    import pandas as pd
-
     texts = values if values.dtype.kind in "iufb" else values.astype(str).where(values.notna())
     return np.asarray(pd.factorize(texts, use_na_sentinel=False)[0])
 
@@ -369,10 +369,6 @@ def quick_scorer(labels: NDArray[Any], deadline: float, seed: int = 0, *, most_c
     There is no score if the time until the ``deadline``, in the seconds of :func:`time.monotonic`, is less than twice
     that of the longest call so far, or where there are too many classes.
     """
-    from sklearn.ensemble import ExtraTreesClassifier
-
-    from mauc.ensemble import TableColumns
-
     longest = 1.0
 
     def fit_and_score(table: Table, train: Ints, test: Ints) -> Interval:

@@ -63,7 +63,10 @@ def importance_within(
                 break
             once = longer
         rows, n_repeats, most = others, repeats, more
-    columns = _best_columns(table.iloc[rows], labels[rows], max(1, int(planned / once * n_all)))
+    columns, n_columns = [str(name) for name in table.columns], max(1, int(planned / once * n_all))
+    if n_columns < n_all:
+        alone = [column_recall(table[name].iloc[rows], labels[rows]) for name in columns]
+        columns = [columns[k] for k in np.argsort(-np.array(alone), kind="stable")[:n_columns]]
     try:
         found = mauc_importance(
             scores,
@@ -84,12 +87,3 @@ def importance_within(
     reduced = (most, n_repeats) != PLANS[-1] or len(columns) < n_all
     limit = "; a longer --time-limit allows more" if reduced else ""
     return found, f"{which} shuffled {shuffles} among {len(rows)} test rows{limit}"
-
-
-def _best_columns(table: Table, labels: NDArray[Any], most: int) -> list[str]:
-    """Return all columns if they are few enough, else those that predict best alone."""
-    names = [str(name) for name in table.columns]
-    if len(names) <= most:
-        return names
-    alone = [column_recall(table[name], labels) for name in names]
-    return [names[k] for k in np.argsort(-np.array(alone), kind="stable")[:most]]

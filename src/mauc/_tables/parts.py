@@ -19,13 +19,13 @@ from mauc._tables.read import (
     TEXT,
     as_in_text,
     class_labels,
-    first_names,
     parquet_errors,
     read_table,
 )
 from mauc._tables.scores import RowClasses, bad_score, smallest_ints
 from mauc._tables.text import Reading, check_names, display_path, kind_of
 from mauc._typing import Ints
+from mauc._validation import listing
 
 BYTES_PER_CELL = 40
 """Memory per cell of a table that is read whole and evaluated: the cell, its copies, and results."""
@@ -187,7 +187,7 @@ def target_missing(parts: Parts, how: Reading, max_size: float) -> Usage:
         names = [str(name) for name in read_table(parts.paths[0], max_size=max_size, how=how).columns]
     return Usage(
         f"--target is required: name the column of {parts.display} that holds the class of each row, one of "
-        f"{first_names(names)}"
+        f"{listing(names)}"
     )
 
 

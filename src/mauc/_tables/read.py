@@ -27,7 +27,7 @@ from mauc._tables.text import (
     read_source,
     read_text,
 )
-from mauc._validation import invalid
+from mauc._validation import invalid, listing
 
 Table = Any  # pandas is imported only when needed: it takes a second
 READABLE = ".csv, .tsv, .xlsx, .arff or .parquet"
@@ -195,8 +195,8 @@ def drop_duplicates(table: Table, path: Path) -> Table:
         repeated = table.map(repr).duplicated()
     n = int(repeated.sum())
     if n:
-        rows = "1 duplicate row of" if n == 1 else f"{n} duplicate rows of"
-        warnings.warn(f"{rows} {path} {'is' if n == 1 else 'are'} dropped", stacklevel=2)
+        verb = "is" if n == 1 else "are"
+        warnings.warn(f"{count_of(n, 'duplicate row')} of {path} {verb} dropped", stacklevel=2)
     return table[~repeated].reset_index(drop=True)
 
 
@@ -207,11 +207,6 @@ def count_of(n: int, what: str = "row") -> str:
     ('1 row', '3 columns')
     """
     return f"1 {what}" if n == 1 else f"{n} {what}s"
-
-
-def first_names(names: Sequence[str], most: int = 8) -> str:
-    """Return the names, or the first of many."""
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def nearest(name: str, names: Sequence[str]) -> list[str]:
@@ -236,7 +231,7 @@ def check_column(names: Sequence[str], name: str, option: str, path: str, otherw
     """Raise an error if a column is missing, with the names nearest to the one asked for, or all names and advice."""
     if name not in names:
         last = f", {names[-1]}" if len(names) > 8 else ""  # often the target
-        hint = did_you_mean(name, names) or f"; its columns are {first_names(names)}{last}{otherwise}"
+        hint = did_you_mean(name, names) or f"; its columns are {listing(names)}{last}{otherwise}"
         if all(re.fullmatch(r"-?[\d.]+", each) for each in names):
             hint += "; if these are the first row, use --no-header"
         raise Usage(f"{option} {name!r} is not a column of {path}{hint}")
@@ -247,6 +242,16 @@ def rows_with_lists(values: Any) -> list[int]:
     if values.dtype != object:
         return []
     return [k for k, v in enumerate(values) if isinstance(v, list | tuple | set | dict | np.ndarray)]
+
+
+def check_single(table: Table, path: Path, advice: str) -> None:
+    """Refuse lists, which Parquet may hold."""
+    for name in other_columns(table):
+        bad = rows_with_lists(table[name])
+        if bad:
+            raise Failure(
+                f"column {name!r} of {path} holds lists (first: row {bad[0] + 1}), not single values: {advice}"
+            )
 
 
 def has_class(target: Any, name: str, path: Path) -> Any:

@@ -66,19 +66,6 @@ def row_hashes(cells: Mapping[str, Hashes]) -> Hashes:
     return hash_array(functools.reduce(np.add, mixed))
 
 
-def were_trained_on(table: Table, trained: Hashes) -> NDArray[np.bool_]:
-    """Return an ``(N,)`` mask of the training rows; ``trained`` are the hashes of those.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> trained = row_hashes(cell_hashes(pd.DataFrame({"x": range(100)})))
-    >>> were_trained_on(pd.DataFrame({"x": [5, 200]}), trained).tolist()
-    [True, False]
-    """
-    return np.isin(row_hashes(cell_hashes(table)), trained)
-
-
 def trained_note(n_trained: int, n_rows: int) -> str:
     """Return a note about training rows; empty if there are none.
 
@@ -196,10 +183,9 @@ def _read(path: Path, max_size: float) -> tuple[SavedScores, str]:
         found |= {"n_rows": int(found["n_rows"]), "columns": dict(found["columns"].tolist())}
         saved = SavedScores(**found)
         n, c = len(saved.rows), len(saved.classes)
-        sound = saved.rows.dtype.kind == "i" and len(saved.labels) == n and saved.scores.shape == (n, c)
-        sound = sound and saved.predicted.shape == (n,)
-        sound = sound and (saved.groups is None or saved.groups.shape == (n,))
-        sound = sound and bool(np.isfinite(saved.scores).all())
+        shapes_fit = len(saved.labels) == n and saved.scores.shape == (n, c) and saved.predicted.shape == (n,)
+        groups_fit = saved.groups is None or saved.groups.shape == (n,)
+        sound = saved.rows.dtype.kind == "i" and shapes_fit and groups_fit and bool(np.isfinite(saved.scores).all())
     except TooLarge as error:
         raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None
     except (Refused, KeyError, ValueError, IndexError, TypeError):

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._tables.errors import Failure
-from mauc._tables.read import Table, class_labels, count_of, first_names, nearest
+from mauc._tables.read import Table, class_labels, count_of, nearest
 from mauc._tables.text import PREFIX, display_path
 from mauc._text import of_cell
+from mauc._validation import listing
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +96,8 @@ def bad_score(name: str, path: Path, value: float | None = None, row: int = 0) -
 def scored_rows(true: RowClasses, names: Sequence[str], path: str, prefix: str | None) -> Any:
     """Return an ``(N,)`` mask of the rows whose class has scores, in a table of ``mauc predict``; warn of the others.
 
-    A model does not know the classes that ``--min-rows``
-    left out. In other tables a class without scores is a mistake, and so is one that differs only in case or blanks:
-    all rows stay, and :func:`score_columns` refuses them.
+    A model does not know the classes that ``--min-rows`` left out. In other tables a class without scores is a mistake,
+    and so is one that differs only in case or blanks: all rows stay, and :func:`score_columns` refuses them.
     """
     before = PREFIX if prefix is None else prefix
     known = np.array([before + c in names for c in true.labels])
@@ -106,7 +106,7 @@ def scored_rows(true: RowClasses, names: Sequence[str], path: str, prefix: str |
     if before != PREFIX or not unknown or alike or known.sum() < 2:
         return np.ones(len(true.codes), dtype=bool)
     rows = known[true.codes]
-    which = first_names(list(map(repr, unknown)), 5)
+    which = listing(list(map(repr, unknown)), 5)
     warnings.warn(
         f"{count_of(int((~rows).sum()))} of {path} left out: the model does not know the classes {which}", stacklevel=2
     )

@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from mauc._tables.data import Data, Split, by_time, stratified
 from mauc._tables.decide import Decision, decisions_of, learn_decision
 from mauc._tables.errors import Failure
 from mauc._tables.options import Options
-from mauc._tables.progress import Progress, full_name
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
 from mauc.ensemble.combination import Combination, OutOfFold
-from mauc.ensemble.fitting import Fits, TrainingData, fit_all_rows
+from mauc.ensemble.fitting import Fits, TrainingData, Watch, fit_all_rows
 from mauc.ensemble.planner import Member
 from mauc.ensemble.workers import Workers
 from mauc.model_selection import RareClassKFold, group_folds, of_some_classes, some_of_each
@@ -30,6 +30,38 @@ from mauc.report import Judgement, judge
 
 FREQUENCIES = "class frequencies"
 STACK = "stack of models"
+NAMES = {
+    "starter": "small forest",
+    "et": "extra trees",
+    "lr": "logistic regression",
+    "hgb": "boosted trees",
+    "hgb_deep": "deep boosted trees",
+    "rf": "random forest",
+    "rf_deep": "deep random forest",
+    "mauc": "linear MAUC model",
+    "kernel": "kernel MAUC model",
+    "et_deep": "deep extra trees",
+    "mlp": "perceptron",
+    "lr_strong": "logistic regression with a strong penalty",
+    "odds": "proportional odds",
+    "odds_kernel": "proportional odds on a kernel",
+    "combination": "combination of the models",
+}
+
+
+def full_name(name: str) -> str:
+    """Return the name of a member of the stack as people read it."""
+    return NAMES.get(name, name)
+
+
+class Progress(Watch):
+    """Ignore the progress of a training; the command line has a subclass that shows it."""
+
+    prefix = ""
+    """Text before the name of each step."""
+
+    def step(self, text: str) -> None:
+        """Report that a step begins."""
 
 
 @dataclass(frozen=True)
@@ -188,10 +220,8 @@ class Trainer:
         if self.data.groups is None:
             return None
         groups = self.data.groups[rows]
-        _, codes = np.unique(self.data.labels[rows], return_inverse=True)
-        _, numbers = np.unique(groups, return_inverse=True)
-        classes = np.unique(np.column_stack([codes, numbers]), axis=0)[:, 0]  # one row for each class of each group
-        return groups if (np.bincount(classes) > 1).sum() > 1 else None
+        groups_of_class = pd.Series(groups).groupby(self.data.labels[rows]).nunique()
+        return groups if (groups_of_class > 1).sum() > 1 else None
 
     def _split(self, rows: Ints, groups: NDArray[Any] | None, many_rows: int = 500) -> list[Split] | None:
         """Return one split, by time or within a few seconds; None for the folds of the planner."""

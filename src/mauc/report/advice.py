@@ -6,8 +6,6 @@ from mauc.metrics.inference import ModelComparison
 from mauc.report.judgement import Judgement
 from mauc.report.proportions import share
 
-__all__ = ["advice", "grouped", "headline_sentence", "verdict"]
-
 
 def headline_sentence(judgement: Judgement) -> str:
     """Say the multiclass AUC in one sentence."""
@@ -59,10 +57,7 @@ def _weak_class(judgement: Judgement, k: int, *, first: bool) -> str:
     decision, recall = judgement.further.decisions[0], judgement.further.classes[k].recall
     labels, name = judgement.labels, judgement.labels[k]
     which = "has the lowest recall" if first else "has a low recall"
-    said = (
-        f"Class {name} {which}: {recall.score:.3f} ({recall.low:.3f} to {recall.high:.3f}); the average over the "
-        f"classes is {decision.balanced_accuracy.score:.3f}."
-    )
+    said = f"Class {name} {which}: {recall}; the average over the classes is {decision.balanced_accuracy.score:.3f}."
     missed = decision.confusion[k].copy()
     missed[k] = 0
     j = int(np.argmax(missed))

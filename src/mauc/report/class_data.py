@@ -7,14 +7,9 @@ from numpy.typing import NDArray
 from scipy import special
 from sklearn.metrics import precision_recall_curve
 
-from mauc._typing import Floats
-from mauc.report.decisions import Decision
 from mauc.report.further import Bin, reliability, roc
 from mauc.report.judgement import Judgement
 from mauc.report.pairs import thinned_curve
-from mauc.report.proportions import Share
-
-__all__ = ["class_data", "decision_text"]
 
 CELLS = 20_000
 """Largest number of cells of a confusion matrix on the page; those with most rows are kept."""
@@ -46,23 +41,11 @@ def class_data(judgement: Judgement, first: int) -> dict[str, Any]:
         "z": float(special.ndtri(0.5 + 0.5 * level)),
         "by_class": by_class,
         "decisions": [
-            {"name": each.name, "text": decision_text(each), "cells": _cells(each.confusion[first:, first:])}
+            {"name": each.name, "text": each.text, "cells": _cells(each.confusion[first:, first:])}
             for each in further.decisions
         ],
         "calibration": None if further.calibration is None else _bins(further.calibration.bins),
     }
-
-
-def decision_text(decision: Decision) -> str:
-    """Say how accurate a decision is."""
-    return (
-        f"The prediction is {decision.words}. Accuracy {_with_range(decision.accuracy)}, "
-        f"balanced accuracy {_with_range(decision.balanced_accuracy)}."
-    )
-
-
-def _with_range(part: Share) -> str:
-    return f"{part.score:.3f} ({part.low:.3f} to {part.high:.3f})"
 
 
 def _three(of: Any) -> list[float]:
@@ -75,12 +58,9 @@ def _precision_recall(column: NDArray[Any], own: NDArray[np.bool_]) -> list[list
     return thinned_curve(recall[-2::-1], precision[-2::-1])
 
 
-def _thousandths(values: Floats) -> list[int]:
-    return [int(value) for value in np.rint(1000 * values)]
-
-
 def _bins(bins: tuple[Bin, ...]) -> list[list[int]]:
-    return [[b.rows, *_thousandths(np.array([b.mean, b.right.score, b.right.low, b.right.high]))] for b in bins]
+    """Return the rows of each bin and, in thousandths, its mean score and its share of right rows with the interval."""
+    return [[b.rows, *(round(1000 * x) for x in (b.mean, b.right.score, b.right.low, b.right.high))] for b in bins]
 
 
 def _cells(confusion: Any) -> list[int]:

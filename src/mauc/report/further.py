@@ -1,7 +1,5 @@
 """Compute results of the first model besides pairs: classes, predicted classes, calibration."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +11,7 @@ from mauc._typing import Floats, Ints
 from mauc.metrics.inference import class_against_others, class_influence
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
-from mauc.report.decisions import Decision, Mistake, are_probabilities, decide, mistakes
-from mauc.report.proportions import Share, independent_rows, share_of
-
-__all__ = ["Bin", "ClassScore", "Further", "Reliability", "look_further", "reliability", "roc"]
+from mauc.report.proportions import Share, at_least, independent_rows, mean_of_shares, share_of
 
 
 @dataclass(frozen=True)
@@ -32,6 +27,36 @@ class ClassScore:
     average_precision: float
     rows: float
     """Effective number of independent rows of the class."""
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A rule that predicts a class for each row, and its accuracy."""
+
+    name: str
+    words: str
+    predicted: Ints
+    """``(N,)`` class of each row; -1 for one without test rows."""
+    confusion: Ints
+    """``(C, C)`` with ``[i, j]`` = rows of class i that are predicted as class j."""
+    accuracy: Share
+    balanced_accuracy: Share
+
+    @property
+    def text(self) -> str:
+        """The rule and its accuracy in words."""
+        return f"The prediction is {self.words}. Accuracy {self.accuracy}, balanced accuracy {self.balanced_accuracy}."
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Rows of class i that are predicted as class j."""
+
+    i: int
+    j: int
+    rows: int
+    of_class: Share
+    """Their share of the rows of class i."""
 
 
 @dataclass(frozen=True)
@@ -74,20 +99,25 @@ def look_further(
     *,
     level: float,
     listed: int,
-    predicted: Ints | None = None,
-    groups: Ints | None = None,
+    predicted: Ints | None,
+    groups: Ints | None,
 ) -> Further:
     """Return the results by class of the model with these scores and AUCs.
 
-    ``predicted`` are the ``(N,)`` classes that the model predicts, -1 for a class without test rows.
+    ``predicted`` are the ``(N,)`` classes that the model predicts, -1 for a class without test rows. There is a
+    calibration if all scores lie in [0, 1]: probabilities of each class against all others need not sum to 1.
     """
-    codes, counts = partition.codes, partition.counts
-    decisions = decide(scores, codes, counts, level, predicted, groups)
+    codes = partition.codes
+    rules = [("highest score", "the class with the highest score", scores.argmax(axis=1))]
+    if predicted is not None:
+        rules.insert(0, ("prediction of the model", "the class that the model predicts", predicted))
+    decisions = [_decision(*rule, partition, level, groups) for rule in rules]
+    are_probabilities = scores.min() >= 0.0 and scores.max() <= 1.0
     return Further(
         classes=_class_scores(partition, scores, np.nanmean(matrix, axis=1), decisions[0].predicted, level, groups),
         decisions=tuple(decisions),
-        mistakes=tuple(mistakes(decisions[0], codes, counts, listed, level, groups)),
-        calibration=_calibration(scores, codes, level, groups) if are_probabilities(scores) else None,
+        mistakes=_mistakes(decisions[0], partition, listed, level, groups),
+        calibration=_calibration(scores, codes, level, groups) if are_probabilities else None,
     )
 
 
@@ -116,6 +146,31 @@ def _class_scores(
             )
         )
     return tuple(found)
+
+
+def _decision(
+    name: str, words: str, predicted: Ints, partition: ClassPartition, level: float, groups: Ints | None
+) -> Decision:
+    n, codes = partition.n_classes, partition.codes
+    known = predicted >= 0  # a class without test rows has no column
+    confusion = np.bincount(codes[known] * n + predicted[known], minlength=n * n).reshape(n, n)
+    right = predicted == codes
+    rows = np.array([independent_rows(right, groups, codes == k) for k in range(n)])
+    balanced = mean_of_shares(confusion.diagonal() * rows / partition.counts, rows, level)
+    return Decision(name, words, predicted, confusion, share_of(right, groups, level), balanced)
+
+
+def _mistakes(
+    decision: Decision, partition: ClassPartition, listed: int, level: float, groups: Ints | None
+) -> tuple[Mistake, ...]:
+    """Return the most reliable mistakes first: by the low end of the interval of their share of the class."""
+    i, j = np.nonzero(decision.confusion)
+    wrong = [(int(a), int(b), int(decision.confusion[a, b])) for a, b in zip(i, j, strict=True) if a != b]
+    wrong.sort(key=lambda each: -at_least(each[2], float(partition.counts[each[0]]), level))
+    return tuple(
+        Mistake(a, b, rows, share_of(decision.predicted == b, groups, level, partition.codes == a))
+        for a, b, rows in wrong[:listed]
+    )
 
 
 @np.errstate(over="ignore", invalid="ignore")  # scikit-learn adds and subtracts scores

@@ -37,11 +37,8 @@ from mauc.metrics.uncertainty import (
     wilson,
 )
 from mauc.partition import ClassPartition
-from mauc.report.decisions import Guess, guess_of
 from mauc.report.further import Further, look_further
 from mauc.report.proportions import independent_rows
-
-__all__ = ["Judgement", "ModelScore", "PairScore", "judge", "judge_rows"]
 
 LISTED = 30
 CONSTANT = Interval(0.5, 0.5, 0.5, 0.0)
@@ -78,6 +75,15 @@ class PairScore:
     auc_ji: float
     interval: Interval
     """Interval of the mean of both."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Score of always guessing the largest class of the training rows."""
+
+    label: str
+    accuracy: float
+    balanced_accuracy: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +129,8 @@ class Judgement:
         """Score of always guessing the largest class of the training rows, else of the test rows."""
         training = self.training_counts
         largest = self.labels[0] if training is None else max(training, key=training.__getitem__)
-        return guess_of(largest, self.labels, self.counts)
+        right = np.array(self.labels) == largest
+        return Guess(largest, float(self.counts[right].sum() / self.counts.sum()), float(right.mean()))
 
     @property
     def level_text(self) -> str:
@@ -228,12 +235,9 @@ def judge(
     by_level: list[Subgroup] = []
     if subgroups is not None:
         by_level = subgroup_scores(partition, scores[0], np.asarray(names), subgroups, groups=group_codes, level=level)
-    models = [
-        _model(str(name), partition.counts, found, level, scores=each, groups=group_codes)
-        for name, found, each in zip(given, summaries, scores, strict=True)
-    ]
     return _judgement(
-        models,
+        list(map(str, given)),
+        scores,
         summaries,
         listed,
         labels=names,
@@ -293,10 +297,8 @@ def judge_rows(
         for each in scored.values()
     ]
     judged = _judgement(
-        [
-            _model(name, rows.counts, summary, level, scores=each.scores)
-            for (name, each), summary in zip(scored.items(), summaries, strict=True)
-        ],
+        list(scored),
+        [each.scores for each in scored.values()],
         summaries,
         listed,
         labels=tuple(labels),
@@ -313,15 +315,21 @@ def judge_rows(
 
 
 def _judgement(
-    models: Sequence[ModelScore],
+    names: Sequence[str],
+    scores: Sequence[NDArray[Any]],
     summaries: Sequence[ScoreSummary],
     listed: int,
     *,
     counts: Ints,
     level: float,
+    groups: Ints | None = None,
     **known: Any,
 ) -> Judgement:
     """Return the judgement of models, with their paired tests, listed pairs and notes."""
+    models = [
+        _model(name, each, summary, counts, groups, level)
+        for name, each, summary in zip(names, scores, summaries, strict=True)
+    ]
     rarest, worst = listed_pairs(counts, summaries[0], level, listed)
     found = Judgement(
         models=tuple(models),
@@ -330,6 +338,7 @@ def _judgement(
         worst=worst,
         counts=counts,
         level=level,
+        groups=groups,
         notes=(),
         **known,
     )
@@ -350,13 +359,7 @@ def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | No
 
 
 def _model(
-    name: str,
-    counts: Ints,
-    summary: ScoreSummary,
-    level: float,
-    *,
-    scores: NDArray[Any],
-    groups: Ints | None = None,
+    name: str, scores: NDArray[Any], summary: ScoreSummary, counts: Ints, groups: Ints | None, level: float
 ) -> ModelScore:
     """Return the scores of a model."""
     partition = ClassPartition.of_sizes(counts)

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from mauc.report.judgement import Judgement, ModelScore, PairScore
-
-__all__ = ["as_json", "tables_of"]
+from mauc.report.judgement import Judgement, PairScore
 
 
 def as_json(judgement: Judgement) -> dict[str, Any]:
@@ -14,7 +12,16 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
     return {
         "rows": judgement.n_rows,
         "level": judgement.level,
-        "models": [_model(model) for model in judgement.models],
+        "models": [
+            {
+                "name": model.name,
+                "mauc": vars(model.mauc),
+                "ova": vars(model.ova),
+                "accuracy": model.accuracy,
+                "balanced_accuracy": model.balanced_accuracy,
+            }
+            for model in judgement.models
+        ],
         "tests": [
             {
                 "model": test.a,
@@ -27,16 +34,14 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
         "classes": tables["classes"],
         "worst_pairs": tables["worst_pairs"],
         "rarest_pairs": tables["rarest_pairs"],
-        "decisions": []
-        if further is None
-        else [
+        "decisions": [
             {
                 "decision": each.name,
                 "predicted": each.words,
                 "accuracy": vars(each.accuracy),
                 "balanced_accuracy": vars(each.balanced_accuracy),
             }
-            for each in further.decisions
+            for each in (further.decisions if further else ())
         ],
         "guess": vars(judgement.guess),
         "mistakes": tables.get("mistakes", []),
@@ -106,16 +111,6 @@ def tables_of(judgement: Judgement) -> dict[str, list[dict[str, Any]]]:
 
 def _named(name: str, part: Any) -> dict[str, float]:
     return {name: part.score, f"{name}_low": part.low, f"{name}_high": part.high}
-
-
-def _model(model: ModelScore) -> dict[str, Any]:
-    return {
-        "name": model.name,
-        "mauc": vars(model.mauc),
-        "ova": vars(model.ova),
-        "accuracy": model.accuracy,
-        "balanced_accuracy": model.balanced_accuracy,
-    }
 
 
 def _pair_row(judgement: Judgement, pair: PairScore) -> dict[str, Any]:

@@ -15,16 +15,12 @@ import numpy as np
 import mauc
 from mauc.metrics.importance import Importance
 from mauc.report.advice import advice, grouped, headline_sentence, verdict
-from mauc.report.class_data import class_data, decision_text
-from mauc.report.judgement import Judgement, ModelScore
+from mauc.report.class_data import class_data
+from mauc.report.judgement import Judgement
 from mauc.report.pairs import pair_data
-from mauc.report.proportions import Share, share
-
-__all__ = ["render"]
+from mauc.report.proportions import share
 
 SCRIPTS = ("data.js", "plots.js", "heatmap.js", "pair.js", "classes.js", "tables.js", "csv.js", "page.js")
-IMPORTANT = 50
-"""Number of columns listed by importance."""
 
 
 def render(
@@ -67,16 +63,15 @@ def render(
     """
     folder = resources.files("mauc.report") / "templates"
     pairs = pair_data(judgement)
-    rows = judgement.n_rows
-    further = judgement.further
+    headline = judgement.headline
+    rows = judgement.n_rows if headline.rows is None else headline.rows
     page: str = template().render(
         title=title,
         details=details,
         judgement=judgement,
-        headline=judgement.headline,
-        further=further,
-        accuracy=_accuracy(judgement.headline, rows, judgement.level),
-        decision_texts=[] if further is None else [decision_text(each) for each in further.decisions],
+        headline=headline,
+        further=judgement.further,
+        accuracy=share(headline.accuracy * rows, rows, judgement.level),
         importance=_importance_tables(importance),
         how_shuffled=how_shuffled,
         sentence=headline_sentence(judgement),
@@ -94,11 +89,6 @@ def render(
         ).replace("<", "\\u003c"),
     )
     return page
-
-
-def _accuracy(model: ModelScore, rows: int, level: float) -> Share:
-    worth = rows if model.rows is None else model.rows
-    return share(model.accuracy * worth, worth, level)
 
 
 @cache
@@ -145,13 +135,13 @@ def _class_rows(judgement: Judgement) -> list[dict[str, Any]]:
     ]
 
 
-def _importance_tables(importance: Sequence[Importance]) -> list[dict[str, Any]]:
-    """Return a table over all pairs of classes, then one for each pair that was asked for."""
+def _importance_tables(importance: Sequence[Importance], most: int = 50) -> list[dict[str, Any]]:
+    """Return a table over all pairs of classes, then one for each pair that was asked for, of ``most`` rows at most."""
     tables = []
     for k, pair in enumerate(dict.fromkeys(each.pair for each in importance)):
         found = sorted((each for each in importance if each.pair == pair), key=lambda each: -each.drop)
         largest = max(found[0].drop, 1e-12)
-        rows = [{**vars(each), "width": round(100 * max(0.0, each.drop) / largest, 1)} for each in found[:IMPORTANT]]
+        rows = [{**vars(each), "width": round(100 * max(0.0, each.drop) / largest, 1)} for each in found[:most]]
         name = "importance" if k == 0 else f"importance-{k}"
         tables.append({"id": name, "pair": pair, "rows": rows, "left_out": len(found) - len(rows)})
     return tables
@@ -164,10 +154,10 @@ def _axis_start(judgement: Judgement) -> float:
     return max(0.0, math.floor((low - 0.02 * (1 - low)) / step) * step)
 
 
-def _auc(value: float, digits: int = 3) -> str:
+def _auc(value: float) -> str:
     # 0.9996 is not 1.
-    text = f"{value:.{digits}f}"
-    return f"> 0.{'9' * digits}" if value < 1.0 and text == f"{1:.{digits}f}" else text
+    text = f"{value:.3f}"
+    return "> 0.999" if value < 1.0 and text == "1.000" else text
 
 
 def _cells(of: Any) -> str:

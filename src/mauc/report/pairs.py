@@ -5,12 +5,10 @@ get them. The page draws a coarse ROC curve from histograms. If all pairs fit, e
 scores; otherwise only the listed pairs of the first model do.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +16,7 @@ from scipy import special
 
 from mauc._typing import Floats, Ints
 from mauc.metrics.curves import thinned
-
-if TYPE_CHECKING:
-    from mauc.report.judgement import Judgement, PairScore
-
-__all__ = ["MOST_CLASSES", "Layout", "pair_data", "thinned_curve"]
+from mauc.report.judgement import Judgement, PairScore
 
 MOST_CLASSES = 400
 """With more classes, the page draws the rarest ones."""
@@ -64,8 +58,6 @@ class Layout:
     """Number of models whose pairs all get histograms."""
     all_curves: bool
     """True if there is room for the ROC curves of all pairs of all models."""
-    thresholds: int
-    """Maximum number of ROC thresholds, taken at evenly spaced ranks of the positives' scores."""
 
     @classmethod
     def of(
@@ -77,25 +69,20 @@ class Layout:
         histogram_bytes: int = 800_000,
         matrix_cells: int = 400_000,
         curves: int = 1_000,
-        thresholds: int = 500,
-    ) -> Layout:
+    ) -> Self:
         first = max(0, n_classes - most_classes)
         shown = n_classes - first
         n_models = max(1, min(n_models, matrix_cells // shown**2))
         bins, with_histograms = _resolution(shown, n_models, histogram_bytes)
         all_curves = shown * (shown - 1) * n_models <= curves
-        return cls(first, shown, n_models, bins, with_histograms, all_curves, thresholds)
+        return cls(first, shown, n_models, bins, with_histograms, all_curves)
 
     def curves(self, m: int, listed: Iterable[PairScore]) -> list[tuple[int, int]]:
         """Return the pairs of model ``m`` that get an exact ROC: all, or those that are listed."""
         if self.all_curves:
             return [(i, j) for i in range(self.shown) for j in range(self.shown) if i != j]
-        both = [
-            pair
-            for p in listed
-            for pair in ((p.i - self.first, p.j - self.first), (p.j - self.first, p.i - self.first))
-        ]
-        return [pair for pair in both if min(pair) >= 0] if m == 0 else []
+        places = [(p.i - self.first, p.j - self.first) for p in (listed if m == 0 else ())]
+        return [pair for i, j in places if min(i, j) >= 0 for pair in ((i, j), (j, i))]
 
 
 @dataclass(eq=False)
@@ -112,15 +99,19 @@ class _ColumnCounts:
     """``(C, E + 1)`` scores of each class below the first edge, between edges, and above the last."""
 
     @classmethod
-    def of(cls, layout: Layout, i: int, codes: Ints, x: NDArray[Any], with_curves: bool) -> _ColumnCounts:
-        """Count the scores ``x`` of the shown class ``i``."""
+    def of(
+        cls, layout: Layout, i: int, codes: Ints, x: NDArray[Any], with_curves: bool, most_thresholds: int = 500
+    ) -> Self:
+        """Count the scores ``x`` of the shown class ``i``; thresholds are at even ranks of its rows' scores."""
         low, high = float(x.min()), float(x.max())
         axis = _Axis(low, high, False) if low < high else _Axis(low - 0.5, low + 0.5, False)
         ends = special.logit(np.clip([low, high], CLIP, 1.0 - CLIP)) if low >= 0.0 and high <= 1.0 else np.zeros(2)
         log_odds = _Axis(float(ends[0]), float(ends[1]), True) if ends[0] < ends[1] else None
         thresholds = np.zeros(0)
         if with_curves:
-            positives = _at_even_ranks(np.sort(x[codes == layout.first + i]), layout.thresholds)
+            positives = np.sort(x[codes == layout.first + i])
+            if len(positives) > most_thresholds:
+                positives = positives[np.linspace(0, len(positives) - 1, most_thresholds).astype(np.int64)]
             thresholds = np.unique(positives).astype(np.float64)
         edges = [axis.edges(layout.bins), axis.edges(20), thresholds, np.nextafter(thresholds, np.inf)]
         if log_odds is not None:
@@ -160,14 +151,14 @@ class _ColumnCounts:
         return _thinned_corners(np.concatenate([[0.0], false, [1.0]]), np.concatenate([[0.0], true, [1.0]]))
 
 
-def pair_data(judgement: Judgement, layout: Layout | None = None) -> dict[str, Any]:
+def pair_data(judgement: Judgement) -> dict[str, Any]:
     """Return JSON data from which the page draws any pair; arrays are in base64."""
-    layout = layout or Layout.of(len(judgement.labels), len(judgement.models))
+    layout = Layout.of(len(judgement.labels), len(judgement.models))
     first = layout.first
     models = []
     for m, model in enumerate(judgement.models[: layout.n_models]):
         curves = layout.curves(m, (*judgement.worst, *judgement.rarest))
-        full = m < layout.with_histograms
+        full, auc = m < layout.with_histograms, model.matrix[first:, first:]
         axes: list[_Axis] = []
         histograms, roc = None, {}
         if full or curves:
@@ -184,7 +175,7 @@ def pair_data(judgement: Judgement, layout: Layout | None = None) -> dict[str, A
         models.append(
             {
                 "name": model.name,
-                "auc": _encoded_matrix(model.matrix[first:, first:]),
+                "auc": _base64(np.where(np.isnan(auc), NOTHING, np.rint(np.nan_to_num(auc) * STEPS)).astype("<u2")),
                 "axes": [[axis.low, axis.high, int(axis.log_odds)] for axis in axes],
                 "histograms": _base64(histograms) if full and histograms is not None else None,
                 "some": {} if full or histograms is None else _some(histograms, curves),
@@ -215,13 +206,6 @@ def _levels(counts: Ints) -> Ints:
     return np.ceil(counts * scale - 1e-9).astype(np.int64)  # a bin with one row is not drawn empty
 
 
-def _at_even_ranks(ordered: NDArray[Any], most: int) -> NDArray[Any]:
-    """Return at most ``most`` of the sorted values, at evenly spaced ranks."""
-    if len(ordered) <= most:
-        return ordered
-    return ordered[np.linspace(0, len(ordered) - 1, most).astype(np.int64)]
-
-
 def thinned_curve(x: Floats, y: Floats) -> list[list[int]]:
     """Return a curve in thousandths, at most :data:`CURVE_POINTS` points at even steps along it."""
     points = thinned(x, y, CURVE_POINTS)
@@ -240,10 +224,6 @@ def _thinned_corners(false: Floats, true: Floats) -> list[list[int]]:
 def _some(histograms: NDArray[np.uint8], pairs: Sequence[tuple[int, int]]) -> dict[str, str]:
     wanted = {*pairs, *((i, i) for i, _ in pairs)}
     return {f"{i},{j}": _base64(histograms[i, j]) for i, j in sorted(wanted)}
-
-
-def _encoded_matrix(matrix: Floats) -> str:
-    return _base64(np.where(np.isnan(matrix), NOTHING, np.rint(np.nan_to_num(matrix) * STEPS)).astype("<u2"))
 
 
 def _base64(array: NDArray[Any]) -> str:

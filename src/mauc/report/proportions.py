@@ -10,8 +10,6 @@ from scipy import special
 from mauc._typing import Floats, Ints
 from mauc.metrics.uncertainty import wilson
 
-__all__ = ["Share", "at_least", "independent_rows", "mean_of_shares", "share", "share_of"]
-
 ALL = slice(None)
 
 
@@ -22,6 +20,9 @@ class Share:
     score: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        return f"{self.score:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
 def share(hits: float, rows: float, level: float) -> Share:

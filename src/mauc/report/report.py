@@ -17,10 +17,6 @@ from mauc.report.judgement import LISTED, Judgement, judge
 from mauc.report.numbers import as_json, tables_of
 from mauc.report.page import render
 
-__all__ = ["Report"]
-
-HEIGHT = 800
-
 
 class Report:
     """Judge one model or several, and show it.
@@ -122,7 +118,7 @@ class Report:
         and saving tables."""
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-downloads" title="'
-            f'{html.escape(self._page["title"])}" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+            f'{html.escape(self._page["title"])}" style="width: 100%; height: 800px; border: 0"></iframe>'
         )
 
     def __repr__(self) -> str:
