@@ -8,7 +8,7 @@ Judge scores
     ``PairwiseAUCDisplay``, ``MinorityPairsDisplay`` and ``MulticlassROCDisplay`` draw it.
 
 Train a model
-    ``fit_table("table.csv", target="column")`` trains the best model it finds for a table in a given time;
+    ``fit_table("table.csv", target="column")`` trains a stack of models on a table in a given time;
     ``load_model`` loads one that was saved.
     ``MAUCClassifier()`` is linear, ``MAUCClassifierCV`` chooses its parameters, ``MAUCStackingClassifier`` combines
     models, ``MAUCPluginClassifier(estimator)`` turns the probabilities of any classifier into optimal scores.

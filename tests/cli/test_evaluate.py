@@ -252,8 +252,8 @@ def test_the_predicted_classes_of_mauc_predict_are_judged(run, tmp_path):
         (["01", "02", "10"], None, "(predicted class: column 'predicted')"),
         (["NA", "oak", "fir"], None, "(predicted class: column 'predicted')"),
         (["true", "false", "maybe"], None, "(predicted class: column 'predicted')"),
-        (["oak", "elm", "fir"], "0.93", "holds no classes, such as '0.93': accuracies are those of the highest score"),
-        (["oak", "elm", "fir"], "", "holds no classes"),
+        (["oak", "elm", "fir"], "0.93", "holds '0.93', which is no class: accuracies are those of the highest score"),
+        (["oak", "elm", "fir"], "", "which is no class"),
     ],
 )
 def test_a_column_of_predictions_is_read_as_classes_are(run, tmp_path, classes, predicted, said):

@@ -201,7 +201,7 @@ def test_csv_in_parts_is_to_be_saved_as_parquet(run, fails, tmp_path, little_mem
     alone = fails(*evaluate, "s.csv")
     assert alone == several
     said, _, line = alone.partition("save it by ")
-    assert "s.csv is not Parquet, as a table in several files or larger than memory must be" in said
+    assert "s.csv is not Parquet, and a table in several files or larger than memory must be" in said
     exec(line.replace("10**6", "200"), {"pandas": pd})
     found = numbers(run(*evaluate, *sorted(path.name for path in tmp_path.glob("s-*.parquet"))))
     for each in (found, whole):

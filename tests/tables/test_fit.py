@@ -184,7 +184,7 @@ def test_a_few_seconds_encode_texts_by_their_order(tmp_path):
         }
     )
     fitted = fit_table(table, "kind", time_limit=5.0, importance=False)
-    assert "texts and dates are used by their alphabetical order only: there is no time to encode them" in fitted.cut
+    assert "texts and dates are replaced by their places in the alphabet: there is no time to encode them" in fitted.cut
     assert fitted.cut_text.endswith("With --time-limit 10 or more, the stack of models is trained.")
     in_a_minute = replace(fitted, options=replace(fitted.options, time_limit=60.0))
     assert in_a_minute.cut_text.endswith("A faster machine, or a longer --time-limit, may choose another model.")
@@ -207,7 +207,7 @@ def test_validation_needs_two_classes_of_two_training_rows(planned, sizes, n_eno
     kinds = np.repeat(["oak", "elm"], sizes)
     table = pd.DataFrame({"size": np.arange(float(len(kinds))) % 5, "kind": kinds})
     words = (
-        "target 'kind' needs two classes of two training rows or more, to validate on one, "
+        "two classes of target 'kind' or more need two training rows each, "
         f"got {n_enough} such classes: add rows to each class"
     )
     with pytest.raises(ValueError, match=f"^{words}$"):

@@ -71,7 +71,7 @@ def test_encodings_that_are_told_or_cannot_be(tmp_path):
     path.write_bytes(b"a,b\n" + b"x" * (1 << 20) + "ü".encode()[:1])
     assert "Windows-1252" in read(path)[1][0], "cut off within a letter, in a later block"
     path.write_bytes(bytes(range(256)))
-    with pytest.raises(Failure, match="is not text, or has no byte order mark: give the file the right suffix, or"):
+    with pytest.raises(Failure, match="has bytes of value 0: if it is no text, give it the right suffix; if it is"):
         read_table(path)
     FRAME.to_csv(path, encoding="utf-16-le", index=False)
     pd.testing.assert_frame_equal(read(path, how=Reading(encoding="utf-16-le"))[0], FRAME)
@@ -430,7 +430,7 @@ def test_gzipped_text_unpacks_within_max_size(tmp_path, monkeypatch):
         tracemalloc.start()
         with pytest.raises(
             Failure,
-            match=r"unpacks from \S+ to over 0\.002\d* GB, and 0\.002 more are allowed: raise --max-size if you trust",
+            match=r"unpacks from \S+ to over 0\.002\d* GB, and at most 0\.002 GB more than its size are allowed: raise",
         ):
             read_table(path, max_size=0.002)
         peak = tracemalloc.get_traced_memory()[1]

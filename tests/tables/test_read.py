@@ -143,7 +143,7 @@ def test_unknown_column(tmp_path):
         (["a", None, "b"], r"has no class in 1 row \(first: row 2\): fill them in, or leave them out"),
         ([1.5, 2.0, 3.0], "holds measurements such as 1.5, not classes"),
         ([1.0, np.inf], "holds infinite numbers, not classes"),
-        ([1.0, -3e20], "holds -3e\\+20, which loses its last digits"),
+        ([1.0, -3e20], "holds -3e\\+20, too large to be read exactly: use texts as classes"),
         ([["a"], ["b"]], r"holds lists \(first: row 1\), not classes: choose another column"),
         (["a", "b", " a"], "holds 'a' and ' a', which differ only in blanks: write them alike"),
         (["a", "a", "a"], "has one class, 'a': multiclass AUC needs two or more"),

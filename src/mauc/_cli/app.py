@@ -14,7 +14,7 @@ from mauc._tables.errors import Failure, explain
 TABLE = "CSV, TSV, Excel, ARFF or Parquet file; - is standard input."
 MaxSize = Annotated[
     float,
-    typer.Option(min=0.0, help="Most GB that unpacking a model, Excel or .gz file may add to its size."),
+    typer.Option(min=0.0, help="A model, Excel or .gz file may unpack to this many GB more than its size."),
 ]
 Missing = Annotated[
     list[str] | None,

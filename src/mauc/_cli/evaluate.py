@@ -235,7 +235,7 @@ def _predicted_classes(scores: Any, classes: Sequence[str]) -> list[str] | None:
     unknown = [name for name in found if name not in known]
     if len(unknown) == len(found):
         current().note(
-            f"column {PREDICTED!r} of {scores.display} holds no classes, such as {found[0]!r}: accuracies are those of "
+            f"column {PREDICTED!r} of {scores.display} holds {found[0]!r}, which is no class: accuracies are those of "
             "the highest score"
         )
         return None

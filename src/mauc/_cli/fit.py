@@ -36,7 +36,7 @@ def fit(
     effort: Annotated[
         str | None,
         typer.Option(
-            help="How much to train: quick, normal or best; default: normal, or quick below 40 seconds.",
+            help="How much to train: quick, normal or best; default: normal, or quick below 40 seconds a training.",
             show_default=False,
         ),
     ] = None,
@@ -44,10 +44,11 @@ def fit(
         str, typer.Option(help="What predicted classes optimise: balanced, accuracy, or a table such as costs.csv.")
     ] = "balanced",
     time_column: Annotated[
-        str | None, typer.Option(help="Test on the latest rows by this column, which is then not a feature.")
+        str | None, typer.Option(help="Test on the latest rows by this column; it is not a feature.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Never split the groups of this column, which is then not a feature.")
+        str | None,
+        typer.Option(help="Keep all rows of a group, such as a patient, in training or all in test; not a feature."),
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out; can be repeated.")] = None,
     holdout: Annotated[
@@ -69,7 +70,7 @@ def fit(
         bool | None,
         typer.Option(
             "--refit/--no-refit",
-            help="After the test, fit again on all rows; default: up to 10,000 training rows.",
+            help="After the test, fit again on all rows; default: if there are at most 10,000 training rows.",
             show_default=False,
         ),
     ] = None,
@@ -81,11 +82,11 @@ def fit(
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
-    """Train the best model on a table and test it.
+    """Train a stack of models on a table and test it.
 
-    Writes the model and a report. Columns may hold numbers, categories, dates or text, with missing values. A stack of
-    models is trained within --time-limit. The model is chosen on part of the training rows; the test rows play no part
-    in the choice. After the test, the model is fitted again on all rows, unless they are many.
+    Writes the model and a report. Columns may hold numbers, categories, dates or text, with missing values. The models
+    are trained and combined within --time-limit, on the training rows alone. After the test they are fitted again on
+    all rows, if there are at most 10,000 training rows.
     """
     given = dict(locals())
     began = time.monotonic() - min(1.0, process_age())  # the start of Python counts
@@ -154,7 +155,7 @@ def _print_notes(fitted: Any) -> None:
     if found.n_untested:
         output.note(
             f"{found.n_untested} held-out rows are not tested: their class has no training row, or the test uses a "
-            "sample of the classes"
+            "sample of the rows or classes"
         )
 
 

@@ -104,8 +104,8 @@ def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]
             dates = days_first_to_iso(values)
             if dates is None:
                 warnings.warn(
-                    f"column {name!r} of {path} had dates with the day first in training, but not here: treated as "
-                    "missing; write all dates like 31/12/2024 or 2024-12-31",
+                    f"column {name!r} of {path} had dates with the day first in training, and holds others here: "
+                    "treated as missing; write all dates like 31/12/2024 or 2024-12-31",
                     stacklevel=2,
                 )
             known[name] = dates

@@ -220,7 +220,7 @@ def by_time(labels: Any, times: Any, share: float) -> Split:
         raise Failure(
             "the rows of --time-column cannot be split into earlier and later ones: use more rows, or leave it out"
         )
-    return _checked(labels, held, "earlier than the test rows; change their share with --holdout")
+    return _checked(labels, held, "before the test rows in time; change the share of test rows with --holdout")
 
 
 def by_group(labels: Any, groups: Any, share: float, seed: int) -> Split:

@@ -101,6 +101,7 @@ def read_costs(decide: str, labels: NDArray[Any]) -> Floats | None:
         raise Failure(f"{decide} must hold a number in every cell: the cost of predicting the class of the column")
     if (costs == costs[:, :1]).all():
         raise Failure(
-            f"{decide} must hold different costs in a row, got the same in every cell: make right decisions cheapest"
+            f"{decide} must hold different costs in a row, got the same in every cell: make right predictions cheaper "
+            "than wrong ones"
         )
     return np.asarray(costs)

@@ -264,8 +264,8 @@ def fit_table(
         result lists it.
     effort : {"quick", "normal", "best"}, optional
         How much to train. Default: normal, which takes up to 50 seconds on two cores for up to 100,000 rows; quick if
-        the limit is below 40 seconds. Unless the time limit cuts something, the same table, effort and seed give the
-        same model on every machine.
+        the limit leaves less than 40 seconds for each training. Unless the time limit cuts something, the same table,
+        effort and seed give the same model on every machine.
     group : str, optional
         Column of groups, such as the patient. A group is never split between training and test rows, the column is not
         a feature, and intervals and tests account for the groups.

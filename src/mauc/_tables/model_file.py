@@ -88,7 +88,7 @@ class TableModel:
             known, _ = same_columns(as_read(table), self, Path("the table"))
             scores = self.scores(known)
         if not np.isfinite(scores).all():
-            advice = "check its numbers for huge values"
+            advice = "look for huge numbers in it"
             raise invalid("table", "must give finite scores", "others in some rows", advice)
         return scores
 
@@ -217,10 +217,11 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
     except TooLarge as error:
         raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None
     except Refused as error:
-        raise Failure(f"{path} {error}, unlike models of mauc fit: it is not loaded") from None
+        raise Failure(f"{path} is not loaded, because it {error}: mauc fit writes no such file") from None
     except Malformed as error:
         raise Failure(
-            f"{path} is damaged or forged, its tree is not one of mauc fit ({printable(str(error))}): it is not loaded"
+            f"{path} is not loaded: its tree is not one that mauc fit writes ({printable(str(error))}), so the file is "
+            "damaged or forged"
         ) from None
     except REAL:
         raise

@@ -42,7 +42,7 @@ class Options:
             raise Usage(f"--dates must be day-first or month-first, got {self.dates!r}")
         for option, name in (("--target", self.target), ("--group", self.group), ("--time-column", self.time_column)):
             if name is not None and name in self.drop:
-                raise Usage(f"--drop {name!r} is also the column of {option}: leave one of them out")
+                raise Usage(f"--drop {name!r} is also the column of {option}: drop another column")
         if self.target and self.target in (self.group, self.time_column):
             raise Usage(f"--target {self.target!r} cannot also be --group or --time-column: name another column")
         if self.time_column and self.group:

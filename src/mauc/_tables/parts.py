@@ -173,7 +173,7 @@ def are_in_parts(tables: Sequence[Parts], target: str) -> bool:
                 f"chunksize=10**6)): part.to_parquet(f'{path.name.partition('.')[0]}-{{k:04}}.parquet')"
             )
             raise Failure(
-                f"{path} is not Parquet, as a table in several files or larger than memory must be: save it"
+                f"{path} is not Parquet, and a table in several files or larger than memory must be: save it"
                 f"{how if kind_of(path) in TEXT else ' as Parquet'}"
             )
     return True

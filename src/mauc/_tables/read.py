@@ -292,7 +292,7 @@ def class_labels(values: Any, name: str, path: Path, *, as_named: bool = False) 
             raise Failure(f"{where} holds measurements such as {fraction:g}, not classes: choose another column")
         if np.abs(numbers).max() >= EXACT:
             huge = numbers[np.abs(numbers) >= EXACT][0]
-            raise Failure(f"{where} holds {huge:g}, which loses its last digits: name the classes by words")
+            raise Failure(f"{where} holds {huge:g}, too large to be read exactly: use texts as classes")
         values = values.astype("int64")
     if values.dtype.kind in "iu" and not as_named:
         _check_few_numbers(values, name, path)

@@ -115,8 +115,8 @@ def _unpacked(packed: bytes, path: Path, max_size: float) -> bytes:
         raise unreadable_text(path, error) from None
     if n_bytes > allowed:
         raise Failure(
-            f"{path} unpacks from {len(packed) / GB:.3g} to over {allowed / GB:.3g} GB, and {max_size:g} more are "
-            "allowed: raise --max-size if you trust the file"
+            f"{path} unpacks from {len(packed) / GB:.3g} to over {allowed / GB:.3g} GB, and at most {max_size:g} GB "
+            "more than its size are allowed: raise --max-size if you trust the file"
         )
     return b"".join(blocks)
 
@@ -213,7 +213,8 @@ def detect_encoding(source: Source) -> str:
             return encoding
     if b"\0" in source.content[:BLOCK]:
         raise Failure(
-            f"{source.path} is not text, or has no byte order mark: give the file the right suffix, or its --encoding"
+            f"{source.path} has bytes of value 0: if it is no text, give it the right suffix; if it is UTF-16 without "
+            "a byte order mark, pass --encoding utf-16"
         )
     for encoding in ("utf-8", "cp1252"):
         with suppress(UnicodeDecodeError):

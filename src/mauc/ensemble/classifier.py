@@ -345,7 +345,9 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             columns.set_params(quick=late)
         self.columns_, numbers, extra = _encode(None, columns, X, used_rows, extra)
         if late and self.columns_.others_:
-            self.cut_["texts and dates"] = "are used by their alphabetical order only: there is no time to encode them"
+            self.cut_["texts and dates"] = (
+                "are replaced by their places in the alphabet: there is no time to encode them"
+            )
         return numbers, extra
 
     def _plan(self, X: Any, n_classes: int, order: Ints | None) -> StackPlan:

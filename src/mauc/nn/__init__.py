@@ -1,4 +1,4 @@
-"""Multiclass AUC in PyTorch, at the cost of cross-entropy.
+"""Multiclass AUC in PyTorch: losses, batches, a metric and a classifier.
 
 loss         MAUCLoss, mauc_loss (modules.py, functional.py), computed by _loss/ and on CUDA by _triton/
 batches      ClassCoverageBatchSampler (samplers.py), full_batch_backward (fullbatch.py)
