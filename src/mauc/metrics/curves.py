@@ -18,6 +18,7 @@ from mauc._validation import (
     check_predicted,
     check_scored_classes,
     class_position,
+    invalid,
 )
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import present_pairs
@@ -162,6 +163,9 @@ def curves_of(
         found = []
         for first, second in between:
             i, j = (present[class_position("between", name, scored.labels[present])] for name in (first, second))
+            if i == j:
+                advice = "pass pairs of classes to compare"
+                raise invalid("between", "must hold pairs of two different classes", repr((first, second)), advice)
             found.append(curve(i, np.eye(partition.n_classes)[j], f"{first} over {second}"))
         return found, None, 0
     every = {int(k): curve(int(k), v[k], str(scored.labels[k])) for k in present}
