@@ -189,6 +189,10 @@ def test_bands_cover(positives, negatives, lead):
         ({"bands": "wide"}, "bands must be one of 'auto', 'pointwise', 'simultaneous', got 'wide'"),
         ({"classes": ["fir"]}, "classes must name one of the classes, got 'fir': choose from elm, oak, yew"),
         ({"between": [("fir", "oak")]}, "between must name one of the classes, got 'fir'"),
+        (
+            {"between": [("oak", "oak")]},
+            r"between must hold pairs of two different classes, got \('oak', 'oak'\): pass",
+        ),
         ({"y_pred": ["oak"]}, r"y_pred must have the shape \(202,\), got \(1,\): pass one predicted class"),
         ({"level": 2}, "level must be"),
     ],

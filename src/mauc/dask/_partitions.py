@@ -17,7 +17,7 @@ from dask.delayed import Delayed
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_classes, check_weights, invalid
+from mauc._validation import check_classes, check_weights, invalid, is_missing
 from mauc.partition import ClassPartition
 
 
@@ -207,7 +207,7 @@ def _totals_of_part(number: int, y: Any, weight: Any, parameter: str) -> ClassTo
     with in_partition(number):
         # Name the row of a missing class, because the user cannot look it up in a partition.
         for row, value in enumerate(values.ravel().tolist() if values.dtype.kind in "OfMm" else ()):
-            if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+            if is_missing(value):
                 came, advice = f"a missing value in row {row}", "drop the samples without a class"
                 raise invalid(parameter, "must name the class of every sample", came, advice)
         classes, codes = check_classes(y, parameter)

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mauc._validation import check_classes, check_pairs, invalid
-from mauc.dask._objective import Part, PartitionedObjective, closed_form
+from mauc.dask._objective import Part, PartitionedObjective
 from mauc.dask._partitions import ClassTotals, applied, class_totals, in_partition, keep, partitions, shared, task
 from mauc.dask.metrics import mauc_score
 from mauc.linear import MAUCClassifier as LocalClassifier
@@ -59,7 +59,11 @@ class MAUCClassifier(LocalClassifier):
         sample_weight : (N,) Dask array or series of weights >= 0, optional
         """
         self._check_parameters()
-        form = closed_form(self._risk())
+        surrogate = self._risk().surrogate
+        form = surrogate.closed_form
+        if form is None or form.kind != "exponential":
+            advice = "train the others in memory, on a sample of the rows, by mauc.MAUCClassifier"
+            raise invalid("surrogate", "must be 'exponential' on Dask", surrogate.name, advice)
         if y is None:
             raise invalid("y", "is required", None, "pass the classes of the samples")
         parts = partitions(X=X, y=y, sample_weight=sample_weight)
@@ -72,13 +76,12 @@ class MAUCClassifier(LocalClassifier):
             came, advice = f"1 class, {classes.tolist()[0]!r}", "multiclass AUC compares classes; check the split"
             raise invalid("y", "must hold two classes or more", came, advice)
         known = self._known(totals)
-        weights = totals.counts if totals.weights is None else totals.weights
         objective = PartitionedObjective(
             keep(*(task(_read, known, n_features, number, *part) for number, part in enumerate(parts))),
-            form,
+            form.alpha,
             self._activation(),
             bool(self.fit_intercept),
-            self._penalty(float(weights.sum())),
+            self._penalty(float(totals.partition().weights.sum())),
             (len(classes), n_features + bool(self.fit_intercept)),
         )
         start = self._start(objective, classes)

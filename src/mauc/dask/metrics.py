@@ -221,7 +221,7 @@ class _Scored:
         """Return the pair matrix of the first model."""
         if len(self.labels) < 2:
             return np.full((1, 1), np.nan)
-        (lost,) = run(tree(_add, [task(counts.lost_in_part, self.positives[0], rows) for rows in self.rows[0]]))
+        (lost,) = run(tree(sum, [task(counts.lost_in_part, self.positives[0], rows) for rows in self.rows[0]]))
         return counts.pair_matrix(lost, self.totals.units)
 
     def influences(self, v: Floats) -> tuple[Sample, list[tuple[float, Floats]]]:
@@ -261,10 +261,6 @@ def _rows(totals: ClassTotals, parameter: str, number: int, y: Any, weight: Any,
             return counts.Rows(np.zeros(0, dtype=np.int64), list(none), None if weight is None else np.zeros(0))
         checked = check_scored_classes(y, scores, labels, None, parameter)
     return counts.Rows(checked.codes, list(checked.scores.T), totals.unit(checked.codes, weight))
-
-
-def _add(parts: list[Floats]) -> Floats:
-    return np.asarray(np.sum(parts, axis=0))
 
 
 def _codes_and_unit(rows: counts.Rows, n_classes: int) -> tuple[Ints, Floats | None]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import get_scorer
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +18,6 @@ from mauc._estimators import WrappingClassifier, encode_classes, scores_by_class
 from mauc._typing import Floats, Ints
 from mauc._validation import check_not_negative, check_numbers, check_sample_weight, invalid, scores_of
 from mauc.decision.posterior import fit_posterior, log_scores, lowest_probability, posterior_of
-from mauc.decision.scoring import metric_of, takes_weights
 from mauc.decision.sweep import DecisionProblem, cheapest, least_loss
 from mauc.ensemble.bases import fit_base, weight_argument
 from mauc.model_selection import folds_of
@@ -211,23 +212,24 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
             starts += [centre - offsets for centre in centres]
         shifts, _ = min((least_loss(problem, start) for start in starts), key=lambda found: found[1])
         self.offsets_ = offsets + shifts - (offsets + shifts).mean()
-        self.best_score_ = self._value(codes, problem.decisions(shifts), weight)
+        taken = problem.decisions(shifts)
+        self.best_score_ = problem.metric(taken) if problem.metric else self._value(codes, taken, weight)
 
     def _metric(self, codes: Ints, weight: Floats) -> Callable[[Ints], float] | None:
         """Return the metric to maximise as a function of the decisions alone."""
         if self.scoring is None:
             return None
-        score, true, options = metric_of(self.scoring, self.classes_), self.classes_[codes], {}
+        score, true, options = _metric_of(self.scoring, self.classes_), self.classes_[codes], {}
         if (weight != 1.0).any():
-            if not takes_weights(score):
+            known = signature(score).parameters.values()
+            if not any(p.name == "sample_weight" or p.kind == Parameter.VAR_KEYWORD for p in known):
                 advice = "pass no weights, or a function that takes them"
                 raise invalid("sample_weight", "needs a scoring that takes it", repr(score), advice)
             options["sample_weight"] = weight
         return lambda taken: float(score(true, self.classes_[taken], **options))
 
     def _value(self, codes: Ints, taken: Ints, weight: Floats) -> float:
-        if (metric := self._metric(codes, weight)) is not None:
-            return metric(taken)
+        """Return the negative mean cost of these decisions, or their balanced accuracy."""
         if self.costs is not None:
             return -float(np.average(np.asarray(self.costs, dtype=np.float64)[codes, taken], weights=weight))
         size = np.bincount(codes, weight)
@@ -279,3 +281,37 @@ def _penalty(codes: Ints, share: Floats, worth: Floats) -> Floats:
     total, squares = (np.bincount(codes, share**power, n_classes) for power in (1, 2))
     row = np.divide(squares, total, out=np.zeros(n_classes), where=total > 0) * worth.sum(axis=1) / (n_classes - 1)
     return (row[:, None] + row) / (n_classes - 1) * (1.0 - np.eye(n_classes))
+
+
+class _Predictions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that predicts its input, because a scorer needs a model."""
+
+    def __init__(self, classes: NDArray[Any]) -> None:
+        self.classes_ = classes
+
+    def predict(self, predicted: NDArray[Any]) -> NDArray[Any]:
+        return predicted
+
+
+def _metric_of(scoring: Callable[..., float] | str, classes: NDArray[Any]) -> Callable[..., float]:
+    """Return the function of true and predicted classes to maximise."""
+    if callable(scoring):
+        return scoring
+    advice = "pass e.g. 'f1_macro' or sklearn.metrics.cohen_kappa_score"
+    if not isinstance(scoring, str):
+        requirement = "must be a function of (y_true, y_pred) or the name of a scorer"
+        raise invalid("scoring", requirement, repr(scoring), advice)
+    try:
+        scorer = get_scorer(scoring)
+    except ValueError:
+        advice = "sklearn.metrics.get_scorer_names() has all names"
+        raise invalid("scoring", "must be the name of a scorer", repr(scoring), advice) from None
+
+    def score(true: NDArray[Any], predicted: NDArray[Any], **options: Any) -> float:
+        try:
+            return float(scorer(_Predictions(classes), predicted, true, **options))
+        except AttributeError:
+            came = f"{scoring!r}, which needs scores"
+            raise invalid("scoring", "must be a metric of predicted classes", came, advice) from None
+
+    return score

@@ -124,8 +124,8 @@ class _Changes(NamedTuple):
 def lowest_lines(intercept: Floats, slope: Floats) -> _Changes:
     """Find where the lowest of the C lines ``intercept + t · slope`` of each row changes, for t > 0.
 
-    A row goes on to the line that meets its own first, of several to the flattest. The first changes of all rows cost
-    ``O(N C)``; further ones cost as much for the rows that have them.
+    A row changes to the line that meets its current line first; if several meet it there, to the flattest. The first
+    changes of all rows cost ``O(N C)``; further ones cost as much for the rows that have them.
     """
     current = np.where(intercept <= intercept.min(axis=1, keepdims=True), slope, np.inf).argmin(axis=1)
     rows = np.arange(len(intercept))

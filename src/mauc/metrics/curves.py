@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from mauc._validation import (
     check_predicted,
     check_scored_classes,
     class_position,
+    invalid,
 )
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import present_pairs
@@ -39,22 +40,18 @@ class ROCCurve:
     """False positive rate and sensitivity of a decision."""
 
     def sensitivity(self, x: Floats, *, upper: bool = False) -> Floats:
-        """Return the curve at false positive rates ``x``; its lower or upper end where it is vertical."""
-        return _interpolated(x, self.fpr, self.tpr, upper=upper)
-
-
-def _interpolated(x: Floats, fpr: Floats, tpr: Floats, *, upper: bool = False) -> Floats:
-    """Return the curve at rates ``x``; its lower or upper end where it is vertical, and 1 at the rate 1."""
-    after = np.minimum(np.searchsorted(fpr, x, "right"), len(fpr) - 1)
-    before = np.maximum(after - 1, 0)
-    step = fpr[after] - fpr[before]
-    part = np.divide(x - fpr[before], step, out=np.ones_like(x), where=step > 0)
-    found = tpr[before] + part * (tpr[after] - tpr[before])
-    if not upper:
-        first = np.searchsorted(fpr, x, "left")
-        exact = (fpr[np.minimum(first, len(fpr) - 1)] == x) & (x < 1.0)
-        found[exact] = tpr[first[exact]]
-    return np.asarray(found)
+        """Return the curve at rates ``x``; its lower or upper end where it is vertical, and 1 at the rate 1."""
+        fpr, tpr = self.fpr, self.tpr
+        after = np.minimum(np.searchsorted(fpr, x, "right"), len(fpr) - 1)
+        before = np.maximum(after - 1, 0)
+        step = fpr[after] - fpr[before]
+        part = np.divide(x - fpr[before], step, out=np.ones_like(x), where=step > 0)
+        found = tpr[before] + part * (tpr[after] - tpr[before])
+        if not upper:
+            first = np.searchsorted(fpr, x, "left")
+            exact = (fpr[np.minimum(first, len(fpr) - 1)] == x) & (x < 1.0)
+            found[exact] = tpr[first[exact]]
+        return np.asarray(found)
 
 
 def band(curve: ROCCurve, x: Floats, quantile: float) -> tuple[Floats, Floats]:
@@ -97,22 +94,16 @@ def simultaneous_quantile(
     low, high = band(curve, x, pointwise)
     down, up = np.maximum(y - low, 1e-9), np.maximum(high - y, 1e-9)
     kept = thinned(curve.fpr, curve.tpr, most_points)
-    drawn = [
-        np.cumsum(rng.multinomial(max(1, round(n)), _steps(rate[kept]), draws), axis=1) / max(1, round(n))
-        for rate, n in ((curve.fpr, curve.negatives), (curve.tpr, curve.positives))
-    ]
+    drawn = []
+    for rate, n in ((curve.fpr, curve.negatives), (curve.tpr, curve.positives)):
+        rows, steps = max(1, round(n)), np.maximum(np.diff(rate[kept]), 0.0)
+        drawn.append(np.cumsum(rng.multinomial(rows, steps / steps.sum(), draws), axis=1) / rows)
     largest = np.empty(draws)
     for k, (fpr, tpr) in enumerate(zip(*drawn, strict=True)):
-        moved = _interpolated(x, np.r_[0.0, fpr], np.r_[0.0, tpr]) - y
+        moved = replace(curve, fpr=np.r_[0.0, fpr], tpr=np.r_[0.0, tpr]).sensitivity(x) - y
         largest[k] = np.maximum(moved / up, -moved / down).max(initial=0.0)
     least = float(special.ndtri(0.5 + 0.5 * level ** (1.0 / looks)))
     return max(least, pointwise * float(np.quantile(largest, level)))
-
-
-def _steps(rate: Floats) -> Floats:
-    """Return the differences, normalised to sum to 1."""
-    found = np.maximum(np.diff(rate), 0.0)
-    return np.asarray(found / found.sum())
 
 
 def thinned(x: Floats, y: Floats, most: int) -> NDArray[np.intp]:
@@ -172,6 +163,9 @@ def curves_of(
         found = []
         for first, second in between:
             i, j = (present[class_position("between", name, scored.labels[present])] for name in (first, second))
+            if i == j:
+                advice = "pass pairs of classes to compare"
+                raise invalid("between", "must hold pairs of two different classes", repr((first, second)), advice)
             found.append(curve(i, np.eye(partition.n_classes)[j], f"{first} over {second}"))
         return found, None, 0
     every = {int(k): curve(int(k), v[k], str(scored.labels[k])) for k in present}

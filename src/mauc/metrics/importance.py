@@ -118,7 +118,7 @@ def mauc_importance(
     group_codes = check_groups(groups, len(scored.codes))
     whole = slice(None)
     measures = [
-        _Measure(partition, v, Sample.of(partition, v, group_codes), whole, whole, None),
+        _Measure(Sample.of(partition, v, group_codes), v, whole, whole, None),
         *(_Measure.of_pair(partition, scored.labels, pair, group_codes) for pair in between),
     ]
     before = [each.value(scored.scores) for each in measures]
@@ -143,9 +143,8 @@ def mauc_importance(
 class _Measure:
     """A weighted mean of the AUCs of pairs, over some of the rows and classes."""
 
-    partition: ClassPartition
-    v: Floats
     sample: Sample
+    v: Floats
     rows: Ints | slice
     columns: Ints | slice
     pair: tuple[str, str] | None
@@ -162,11 +161,12 @@ class _Measure:
         rows, two = partition.between(*columns)
         v = two.pair_weights("ovo")
         some = None if groups is None else groups[rows]
-        return cls(two, v, Sample.of(two, v, some), rows, columns, (str(pair[0]), str(pair[1])))
+        return cls(Sample.of(two, v, some), v, rows, columns, (str(pair[0]), str(pair[1])))
 
     def value(self, scores: NDArray[np.floating]) -> tuple[float, Floats]:
         """Return the mean, and the influence of each row."""
-        return score_and_influence(self.partition, np.ascontiguousarray(scores[self.rows][:, self.columns]), self.v)
+        some = np.ascontiguousarray(scores[self.rows][:, self.columns])
+        return score_and_influence(self.sample.partition, some, self.v)
 
 
 def _columns(X: Any, wanted: Sequence[str] | None) -> list[tuple[str, int]]:

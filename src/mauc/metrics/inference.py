@@ -33,7 +33,6 @@ from mauc.metrics.uncertainty import (
     Interval,
     ModelComparison,
     Sample,
-    Sizes,
     comparison,
     holm,
     interval,
@@ -333,12 +332,12 @@ def small_class_note(
     )
 
 
-def warn_of_singles(sizes: Sizes, labels: NDArray[Any], stacklevel: int = 3) -> None:
+def warn_of_singles(sample: Sample, labels: NDArray[Any], stacklevel: int = 3) -> None:
     """Warn of the classes that have a single sample."""
-    single = labels[sizes.counts & (sizes.size < 1.0 + 1e-9)]
+    single = labels[sample.counts & (sample.size < 1.0 + 1e-9)]
     if len(single):
         classes = f"class {single[0]} has" if len(single) == 1 else f"classes {listing(single)} have"
-        one = "group" if isinstance(sizes, Sample) and sizes.cells is not None else "sample"
+        one = "sample" if sample.cells is None else "group"
         warnings.warn(
             f"{classes} a single {one} (of positive weight): its variance cannot be estimated, and that of the other "
             "classes is used",

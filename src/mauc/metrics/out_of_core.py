@@ -82,7 +82,7 @@ def score_rows(rows: ScoredRows, n_sample: int, *, batch: int = 1 << 24, n_scans
             mine = x[codes == k]
             own[k][filled[k] : filled[k] + len(mine)] = mine
             filled[k] += len(mine)
-        right += np.bincount(codes[_highest(columns) == codes], minlength=n_classes)
+        right += np.bincount(codes[np.column_stack(columns).argmax(axis=1) == codes], minlength=n_classes)
         here = np.flatnonzero(rng.random(len(codes)) < share[codes])
         some.append((codes[here], np.column_stack([x[here] for x in columns])))
     for x in own:
@@ -106,13 +106,3 @@ def _shares(counts: Ints, n_sample: int, *, least: int = 30) -> Floats:
     """Return the share of each class in a sample of about ``n_sample`` rows, with equally many of each large class."""
     most = bisect_right(range(int(counts.max()) + 1), n_sample, key=lambda most: np.minimum(counts, most).sum()) - 1
     return np.minimum(1.0, max(most, least) / counts)
-
-
-def _highest(columns: Sequence[Column]) -> Ints:
-    """Return the column of the highest score of each row, the first one of a tie."""
-    best, highest = columns[0], np.zeros(len(columns[0]), dtype=np.int64)
-    for k, x in enumerate(columns[1:], 1):
-        higher = x > best
-        highest[higher] = k
-        best = np.where(higher, x, best)
-    return highest

@@ -29,23 +29,6 @@ from scipy import sparse
 from mauc._kernels.auc import auc_of_losses
 from mauc._typing import Floats, Ints
 
-__all__ = [
-    "Column",
-    "PartCounts",
-    "Positives",
-    "Rows",
-    "add_counts",
-    "count_part",
-    "find",
-    "influence",
-    "lost_in_part",
-    "lost_pairs",
-    "own_scores",
-    "pair_matrix",
-    "sort_positives",
-    "wins_of_positives",
-]
-
 Column = NDArray[np.floating]
 
 
@@ -166,8 +149,8 @@ class PartCounts(NamedTuple):
     """``(C, C)``, ``[j, i]`` is the weight of the pairs that rows of class j win against the positives of column i,
     ties at ½; 0 on the diagonal."""
     negatives_at: sparse.csr_array
-    """``(1, N + C)`` weight of the negatives that fall on each positive, class after class, the last place of each
-    class for those above all."""
+    """``(1, N + C)`` weight of the negatives at the position of each positive, class after class. The last position of
+    each class holds the negatives above all its positives."""
     as_negative: Floats
     """``(n,)`` ``Σ_k v_ki mean_k ψ(·, F_nk)`` of the rows of the part."""
 

@@ -13,7 +13,7 @@ from mauc._typing import Floats, Ints, Pairs
 from mauc._validation import check_pairs, check_real, check_scored_classes, check_whole, invalid
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import scored_pairs
-from mauc.metrics.uncertainty import Interval, Sample, comparison, interval
+from mauc.metrics.uncertainty import Sample, comparison, interval
 from mauc.partition import ClassPartition
 
 __all__ = ["SampleSize", "mauc_sample_size"]
@@ -149,7 +149,8 @@ def mauc_sample_size(
 
     def reaches(sample: Sample, results: list[tuple[float, Floats]]) -> bool:
         if len(results) == 1:
-            return _width(interval(sample, *results[0], level)) <= goal
+            found = interval(sample, *results[0], level)
+            return found.high - found.low <= goal
         tested = comparison(sample, results[0], results[1], level)
         return tested.low + shift > 0.0 or tested.high + shift < 0.0
 
@@ -168,7 +169,8 @@ def mauc_sample_size(
 
     # Widths and standard errors fall with the root of the size. A power of .8 needs 2.8 standard errors.
     if len(models) == 1:
-        ratio = _width(interval(sample, *of_pilot[0], level)) / goal
+        found = interval(sample, *of_pilot[0], level)
+        ratio = (found.high - found.low) / goal
     else:
         ratio = 2.8 * comparison(sample, of_pilot[0], of_pilot[1], level).stderr / goal
     n_rows = _smallest(
@@ -182,10 +184,6 @@ def mauc_sample_size(
         power=reached,
         uncertainty=dict(zip(names, (variance / variance.sum()).tolist(), strict=True)),
     )
-
-
-def _width(found: Interval) -> float:
-    return found.high - found.low
 
 
 def _class_shares(given: ArrayLike | None, pilot: ClassPartition) -> Floats:

@@ -124,9 +124,7 @@ def _part(
     return sample, score, sample.moments(influence)
 
 
-def _compare_independent(
-    a: tuple[Sample, float, Moments], b: tuple[Sample, float, Moments], level: float
-) -> Comparison:
+def _compare_independent(a: _Part, b: _Part, level: float) -> Comparison:
     """Return the difference of two scores of different rows."""
 
     def ends(at: float) -> tuple[float, float]:

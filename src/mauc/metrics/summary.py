@@ -124,14 +124,14 @@ def summarise_sample(
     def of_all(spread: Spread, v: Floats, classes: Any) -> Spread:
         aucs = np.nan_to_num(matrix[np.ix_(classes, classes)])
         mean = (v * aucs).sum(axis=1) + (v * aucs).sum(axis=0)
-        weight = v.sum(axis=1) + v.sum(axis=0)
+        sizes = Sizes.of_counts(counts[classes], v)
         known = sampled[classes] * spread.moments.squares
-        variance = np.minimum(known + unseen[classes] * weight**2, mean * (weight - mean))
-        return Spread(Sizes.of_counts(counts[classes], v), Moments(mean, variance / counts[classes]))
+        variance = np.minimum(known + unseen[classes] * sizes.weight**2, mean * (sizes.weight - mean))
+        return Spread(sizes, Moments(mean, variance / counts[classes]))
 
     def difference(other: NDArray[np.floating]) -> Moments:
         mean, squares, *_ = sample.difference(other)
-        weight = weights["ovo"].sum(axis=1) + weights["ovo"].sum(axis=0)
+        weight = sample.spread["ovo"].sizes.weight
         return Moments(mean, (sampled * squares + unseen * weight**2) / counts)
 
     every = np.arange(len(counts))

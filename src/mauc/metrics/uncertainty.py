@@ -17,24 +17,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from mauc._typing import Floats, Ints
-from mauc.metrics.groups import Cells
 from mauc.partition import ClassPartition
-
-__all__ = [
-    "NO_DIFFERENCE",
-    "Comparison",
-    "Interval",
-    "ModelComparison",
-    "Moments",
-    "Sample",
-    "Sizes",
-    "comparison",
-    "comparison_of_moments",
-    "holm",
-    "interval",
-    "interval_of_moments",
-    "wilson",
-]
 
 # With random scores, the share of other rows that a row beats has the variance 1/12. That is a third of the Bernoulli
 # variance 1/4, the variance if each row beats all others or none.
@@ -166,6 +149,35 @@ class Sizes:
         return found
 
 
+class Cells(NamedTuple):
+    """Cells, each with the rows of one class in one group. A cell takes the place of an independent row."""
+
+    of_row: Ints
+    """``(N,)`` cell of each row."""
+    codes: Ints
+    """``(K,)`` class of each cell."""
+    groups: Ints
+    """``(K,)`` group of each cell."""
+    shares: Floats
+    """``(K,)`` share of the cell in the weight of its class."""
+
+    @classmethod
+    def of(cls, groups: Ints, partition: ClassPartition) -> Cells:
+        """Return the cells, from the ``(N,)`` groups of the rows."""
+        n_classes = partition.n_classes
+        found, of_row = np.unique(groups * np.int64(n_classes) + partition.codes, return_inverse=True)
+        return cls(of_row, found % n_classes, found // n_classes, _sums(of_row, partition.shares, len(found)))
+
+    def effective_groups(self, weight: Floats) -> float:
+        """Return the effective number of groups; infinite if no group has rows of two classes, because the classes are
+        then independent."""
+        filled = self.shares > 0
+        if np.bincount(self.groups[filled]).max(initial=0) < 2:
+            return np.inf
+        by_group = np.bincount(self.groups, (weight[self.codes] * self.shares) ** 2)
+        return float(by_group.sum() ** 2 / np.square(by_group).sum())
+
+
 @dataclass(frozen=True, eq=False)
 class Sample(Sizes):
     """The sizes together with the rows. With groups, a cell replaces a row: the rows of one class in one group."""
@@ -176,17 +188,14 @@ class Sample(Sizes):
     @classmethod
     def of(cls, partition: ClassPartition, v: Floats, groups: Ints | None = None) -> Sample:
         """Return the sample, from the classes of the rows, pair weights, and the group number of each row."""
-        cells = None
-        if groups is not None:
-            cells = Cells.of(groups, partition.codes, partition.shares, partition.n_classes)
-            square, cube = (_sums(cells.codes, cells.shares**k, partition.n_classes) for k in (2, 3))
-        elif partition.sample_weight is None:
-            square = 1.0 / np.maximum(partition.counts, 1)
-            cube = square**2
+        cells = None if groups is None else Cells.of(groups, partition)
+        if cells is None and partition.sample_weight is None:
+            sizes = Sizes.of_counts(partition.counts, v)
         else:
-            square, cube = (_sums(partition.codes, partition.shares**k, partition.n_classes) for k in (2, 3))
-        square[~partition.present] = 1.0
-        sizes = Sizes.of_shares(partition.present, square, cube, v)
+            codes, shares = (partition.codes, partition.shares) if cells is None else (cells.codes, cells.shares)
+            square, cube = (_sums(codes, shares**k, partition.n_classes) for k in (2, 3))
+            square[~partition.present] = 1.0
+            sizes = Sizes.of_shares(partition.present, square, cube, v)
         n_groups = math.inf if cells is None else cells.effective_groups(sizes.weight)
         return cls(
             sizes.size, sizes.unbiased, sizes.weight, sizes.concentration, partition, groups=n_groups, cells=cells
@@ -196,12 +205,14 @@ class Sample(Sizes):
         """Return the moments of ``(N,)`` influences."""
         codes, shares, n_classes = self.partition.codes, self.partition.shares, len(self.size)
         mean = _sums(codes, shares * influence, n_classes)
+        centred = influence - mean[codes]
+        # Differences of rounding size are set to 0: equal models must come out equal.
+        centred[np.abs(centred) < 1e-14] = 0.0
         if self.cells is None:
-            return Moments(mean, squares_about(mean, influence, codes, shares))
-        centred = _centred(influence, mean[codes])
-        of_cells = self.cells.sums(shares * centred)
+            return Moments(mean, _sums(codes, (shares * centred) ** 2, n_classes))
+        of_cells = _sums(self.cells.of_row, shares * centred, len(self.cells.codes))
         squares = _sums(self.cells.codes, of_cells**2, n_classes)
-        cross = float(np.square(self.cells.group_sums(of_cells)).sum() - np.square(of_cells).sum())
+        cross = float(np.square(np.bincount(self.cells.groups, of_cells)).sum() - np.square(of_cells).sum())
         return Moments(mean, squares, cross, self._cell_ratio(_sums(codes, shares * centred**2, n_classes), squares))
 
     def _cell_ratio(self, row_variance: Floats, squares: Floats) -> Floats:
@@ -225,21 +236,9 @@ class Sample(Sizes):
         return np.asarray(common + (1.0 - common) / rows_per_cell)
 
 
-def squares_about(mean: Floats, influence: Floats, codes: Ints, share: Floats) -> Floats:
-    """Return the ``(C,)`` :attr:`Moments.squares` of some rows, about the means of the classes."""
-    return _sums(codes, (share * _centred(influence, mean[codes])) ** 2, len(mean))
-
-
-def _centred(influence: Floats, mean: Floats) -> Floats:
-    centred = influence - mean
-    # Differences of rounding size are set to 0: equal models must come out equal.
-    centred[np.abs(centred) < 1e-14] = 0.0
-    return centred
-
-
-def _sums(codes: Ints, x: Floats, n_classes: int) -> Floats:
-    """Return the ``(C,)`` sum over each class."""
-    return np.bincount(codes, x, n_classes).astype(np.float64, copy=False)
+def _sums(codes: Ints, x: Floats, n_codes: int) -> Floats:
+    """Return the ``(n_codes,)`` sums over the classes, or over the cells."""
+    return np.bincount(codes, x, n_codes).astype(np.float64, copy=False)
 
 
 def interval(sample: Sample, score: float, influence: Floats, level: float) -> Interval:

@@ -8,32 +8,11 @@ class sizes         →  imbalance (imbalance.py): ξ, χ, and which class gains
 model + data        →  bounds (bounds/): the risk on unseen data, from that on the training data
 """
 
-from typing import TYPE_CHECKING
-
-from mauc._lazy import lazily
-
-# Not lazily: the function has the name of its module.
+from mauc.theory import bounds
+from mauc.theory.bayes import bayes_scores, ova_weights
+from mauc.theory.consistency import ConsistencyReport, bernstein, consistency_report
 from mauc.theory.imbalance import Imbalance, imbalance
-
-if TYPE_CHECKING:
-    from mauc.theory import bounds
-    from mauc.theory.bayes import bayes_scores, ova_weights
-    from mauc.theory.consistency import ConsistencyReport, bernstein, consistency_report
-    from mauc.theory.minimiser import RiskMinimiser, largest_alpha, likelihoods, risk_minimiser, smallest_alpha
-
-_HOME = {
-    "ConsistencyReport": "mauc.theory.consistency",
-    "RiskMinimiser": "mauc.theory.minimiser",
-    "bayes_scores": "mauc.theory.bayes",
-    "bernstein": "mauc.theory.consistency",
-    "bounds": "mauc.theory.bounds",
-    "consistency_report": "mauc.theory.consistency",
-    "largest_alpha": "mauc.theory.minimiser",
-    "likelihoods": "mauc.theory.minimiser",
-    "ova_weights": "mauc.theory.bayes",
-    "risk_minimiser": "mauc.theory.minimiser",
-    "smallest_alpha": "mauc.theory.minimiser",
-}
+from mauc.theory.minimiser import RiskMinimiser, largest_alpha, likelihoods, risk_minimiser, smallest_alpha
 
 __all__ = [
     "ConsistencyReport",
@@ -50,9 +29,3 @@ __all__ = [
     "risk_minimiser",
     "smallest_alpha",
 ]
-
-__getattr__ = lazily(__name__, _HOME)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -23,13 +23,13 @@ def check_priors(priors: ArrayLike) -> Floats:
     return p / p.sum()
 
 
-def check_class_counts(counts: ArrayLike, parameter: str = "class_counts") -> Floats:
+def check_class_counts(counts: ArrayLike) -> Floats:
     """Return ``(C,)`` class sizes of at least 1, for two classes or more."""
-    n = _numbers(counts, parameter, "number of samples", "np.bincount(y)")
+    n = _numbers(counts, "class_counts", "number of samples", "np.bincount(y)")
     if n.min() < 1:
         k = int(n.argmin())
         came = f"{n[k]:g} for class {k}"
-        raise invalid(parameter, "must be at least 1 in every class", came, "drop the classes without samples")
+        raise invalid("class_counts", "must be at least 1 in every class", came, "drop the classes without samples")
     return n
 
 

@@ -201,7 +201,11 @@ def consistency_report(
     ell = get_surrogate(surrogate, alpha=alpha, **options)
     name = ell.name if ell.name != "custom" else type(surrogate).__name__
     named = not isinstance(ell, CustomSurrogate)
-    t, slope = _slopes(ell)
+    t = np.linspace(-1.0, 1.0, GRID_POINTS)
+    slope = np.asarray(ell.derivative(t), dtype=np.float64)
+    if not np.isfinite(slope).all():
+        k = int(np.flatnonzero(~np.isfinite(slope))[0])
+        raise invalid("surrogate", "must have finite slopes", f"{slope[k]} at {t[k]:g}", "pass another surrogate")
     error = (EXACT_ERROR if named else CUSTOM_ERROR) * (float(np.abs(slope).max()) or 1.0)
     points = (
         Point("differentiable", True) if named and ell.smooth else _differentiable(ell),
@@ -241,15 +245,6 @@ def bernstein(surrogate: Any, degree: int = 32, *, alpha: float | None = None, *
     nodes = np.linspace(-1.0, 1.0, check_whole("degree", degree, least=1, most=1000) + 1)
     polynomial = BPoly(np.asarray(ell.loss(nodes), dtype=np.float64)[:, None], [-1.0, 1.0])
     return CustomSurrogate(polynomial, polynomial.derivative())
-
-
-def _slopes(ell: Surrogate) -> tuple[Floats, Floats]:
-    t = np.linspace(-1.0, 1.0, GRID_POINTS)
-    slope = np.asarray(ell.derivative(t), dtype=np.float64)
-    if not np.isfinite(slope).all():
-        k = int(np.flatnonzero(~np.isfinite(slope))[0])
-        raise invalid("surrogate", "must have finite slopes", f"{slope[k]} at {t[k]:g}", "pass another surrogate")
-    return t, slope
 
 
 def _differentiable(ell: Surrogate) -> Point:
@@ -381,7 +376,7 @@ def _unbounded(ell: Surrogate, met: bool, straight: bool, named: bool) -> Verdic
     scores = "unbounded"
     if named and ell.name == "squared":
         return Verdict(scores, True, "for every alpha: its minimiser is a multiple of the posterior, in closed form")
-    if straight and isinstance(ell, CustomSurrogate):
+    if straight and not named:
         return Verdict(scores, False, "a straight line has no least risk")
     if met:
         limit = "" if named else ", as far as the minimiser's differences stay in [-1, 1]"

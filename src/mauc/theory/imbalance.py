@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mauc._estimators import encode_classes
 from mauc._typing import Floats
-from mauc.theory._checks import check_class_counts
 
 __all__ = ["Imbalance", "imbalance"]
 
@@ -164,10 +163,4 @@ def imbalance(y: ArrayLike) -> Imbalance:
     One more sample of class c is worth 4.69e+03 of class a. Twice as many of class c lower xi/sqrt(N) by 25.5%.
     """
     classes, codes = encode_classes(y)
-    return imbalance_of_counts(classes, np.bincount(codes, minlength=len(classes)))
-
-
-def imbalance_of_counts(classes: NDArray[Any], counts: NDArray[np.int64]) -> Imbalance:
-    """Compute :func:`imbalance` from the number of samples of each class."""
-    check_class_counts(counts, "y")
-    return Imbalance(classes, counts)
+    return Imbalance(classes, np.bincount(codes))

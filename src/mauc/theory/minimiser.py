@@ -19,7 +19,6 @@ from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["RiskMinimiser", "largest_alpha", "likelihoods", "risk_minimiser", "smallest_alpha"]
 
-INF = math.inf
 Scores = Literal["unbounded", "unit", "softmax", "sigmoid", "log_odds"]
 SCORES = get_args(Scores)
 OF_LOGITS = ("softmax", "sigmoid", "log_odds")
@@ -33,9 +32,9 @@ SOLVED = 1e-6
 # e^L; docs/theory.md proves that no other α does. For L → ∞ the squared loss has α <= ½.
 ProvedSurrogate = Literal["exponential", "logistic", "squared"]
 PROVED: dict[str, Callable[[float], tuple[float, float]]] = {
-    "exponential": lambda log_ratio: (0.5 * log_ratio, INF),
-    "logistic": lambda log_ratio: (log_ratio, INF),
-    "squared": lambda log_ratio: (0.0, 0.5 / math.tanh(0.25 * log_ratio) if log_ratio > 0 else INF),
+    "exponential": lambda log_ratio: (0.5 * log_ratio, math.inf),
+    "logistic": lambda log_ratio: (log_ratio, math.inf),
+    "squared": lambda log_ratio: (0.0, 0.5 / math.tanh(0.25 * log_ratio) if log_ratio > 0 else math.inf),
 }
 
 
@@ -170,8 +169,9 @@ def risk_minimiser(
     elif scores == "log_odds" or log_loss > 0:
         f = _of_logits(ell, g, others, scores, log_loss)
     else:
-        interval = None if scores == "unbounded" else (0.0, 1.0)
-        f = np.column_stack([_column_minimiser(ell, g[:, i], others[:, i], interval) for i in range(g.shape[1])])
+        bounded = scores != "unbounded"
+        columns = [_column_minimiser(ell, *column, bounded) for column in zip(g.T, others.T, strict=True)]
+        f = np.column_stack(columns if bounded else [column - column.mean() for column in columns])
     best = _mauc(np.log(g) - np.log(others), g, others)
     return RiskMinimiser(g, f, _mauc(f, g, others), best, _excess(ell, f, g, others, scores, log_loss))
 
@@ -214,11 +214,10 @@ def _excess(ell: Surrogate, f: Floats, g: Floats, others: Floats, scores: str, l
     return float((np.sum(gradient * f) - corner) / whole)
 
 
-def _column_minimiser(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float, float] | None) -> Floats:
-    """Return ``(n,)`` scores that minimise ``Σ g(x) h(x') ℓ(f(x) − f(x'))``, within the interval if one is given."""
+def _column_minimiser(ell: Surrogate, g: Floats, h: Floats, bounded: bool) -> Floats:
+    """Return ``(n,)`` scores that minimise ``Σ g(x) h(x') ℓ(f(x) − f(x'))``, within [0, 1] if ``bounded``."""
     if all(piece.coefficients is not None and len(piece.coefficients) <= 2 for piece in ell.pieces):
-        f = _of_lines(ell, g, h, interval)
-        return f if interval is not None else f - f.mean()
+        return _of_lines(ell, g, h, bounded)
     # In units of its slope at 0 a loss of any α is as steep as another.
     pairs = np.outer(g, h) / _steepness(ell)
     # A rare point has a small gradient: in this unit all points count alike.
@@ -228,19 +227,18 @@ def _column_minimiser(ell: Surrogate, g: Floats, h: Floats, interval: tuple[floa
         value, gradient = _risk(ell, pairs, u / unit)
         return value, gradient / unit
 
-    start = 0.0 if interval is None else 0.5 * sum(interval)
-    bounds: Any = None if interval is None else [(interval[0] * s, interval[1] * s) for s in unit]
+    start = 0.5 if bounded else 0.0
+    bounds: Any = [(0.0, s) for s in unit] if bounded else None
     options: Any = {"maxiter": 20_000, "maxfun": 50_000, "maxcor": 30, "ftol": 1e-17, "gtol": 1e-13}
     with np.errstate(over="ignore"):  # a trial step of a steep loss; the line search takes it back
-        f = minimize(risk, start * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x / unit
-    return f if interval is not None else f - f.mean()
+        return minimize(risk, start * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x / unit
 
 
 def _steepness(ell: Surrogate) -> float:
     return float(np.abs(ell.derivative(np.zeros(1)))[0]) or 1.0
 
 
-def _of_lines(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float, float] | None) -> Floats:
+def _of_lines(ell: Surrogate, g: Floats, h: Floats, bounded: bool) -> Floats:
     """Solve the column of a convex ℓ of straight pieces, the largest of its lines, as a linear programme."""
     n = len(g)
     lines = [(*(piece.coefficients or ()), 0.0)[:2] for piece in ell.pieces]
@@ -249,8 +247,8 @@ def _of_lines(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float, float
     upper = np.vstack([np.hstack([slope * difference, -np.eye(n * n)]) for _, slope in lines])
     limits = np.concatenate([np.full(n * n, -intercept) for intercept, _ in lines])
     cost = np.concatenate([np.zeros(n), np.outer(g, h).ravel()])
-    scores = [interval or (None, None)] * n
-    if interval is None:
+    scores = [(0.0, 1.0) if bounded else (None, None)] * n
+    if not bounded:
         scores[0] = (0.0, 0.0)
     found = linprog(cost, upper, limits, bounds=scores + [(None, None)] * (n * n))
     if found.x is None:

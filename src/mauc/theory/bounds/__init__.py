@@ -5,10 +5,18 @@ From plain numbers: :func:`abstract` (Theorem 4), :func:`linear` (Theorem 7), :f
 covering numbers: :func:`chaining` (Theorem 5).
 """
 
-from mauc.theory.bounds.covering import chaining
 from mauc.theory.bounds.estimator import for_estimator
 from mauc.theory.bounds.networks import NetworkNorms, conv_spectral_norm, network_norms
-from mauc.theory.bounds.theorems import Bound, SurrogateConstants, abstract, cnn, dnn, linear, surrogate_constants
+from mauc.theory.bounds.theorems import (
+    Bound,
+    SurrogateConstants,
+    abstract,
+    chaining,
+    cnn,
+    dnn,
+    linear,
+    surrogate_constants,
+)
 
 __all__ = [
     "Bound",
