@@ -96,8 +96,8 @@ class RankingClassifier(ClassifierMixin):  # type: ignore[misc]
         return np.asarray(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class with the highest score."""
-        best = self._ranking_scores(X).argmax(axis=1)
+        """Return the class of the highest ``predict_proba``."""
+        best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -134,9 +134,14 @@ class WrappingClassifier(RankingClassifier, MetaEstimatorMixin):  # type: ignore
 
 
 class LogitClassifier(RankingClassifier):
-    """A classifier whose scores are an activation of its ``(N, C)`` logits, ``_logits(X)``."""
+    """A classifier whose scores are an activation of its ``(N, C)`` logits, ``_logits(X)``; X may be sparse."""
 
     activation: Any = "softmax"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _logits(self, X: Any) -> NDArray[Any]:
         """Return ``(N, C)`` logits; subclasses implement it."""

@@ -17,6 +17,7 @@ from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 from mauc.activations import activate, pull_back
 from mauc.dask._partitions import run, shared, task, tree
+from mauc.linear._objective import Objective
 from mauc.log_loss import LogTerm
 from mauc.risk import SurrogateRisk
 
@@ -94,8 +95,8 @@ def closed_form(risk: SurrogateRisk) -> Exponential:
 
 
 @dataclass
-class PartitionedObjective:
-    """Value and gradient at ``θ`` of persisted parts, with the interface of ``mauc.linear._objective.Objective``."""
+class PartitionedObjective(Objective):
+    """Value and gradient at ``θ`` of persisted parts."""
 
     parts: list[Delayed]
     form: Exponential
@@ -115,11 +116,6 @@ class PartitionedObjective:
         penalty = 0.5 * self.l2 * float(np.vdot(weights, weights))
         gradient[:, : weights.shape[1]] += self.l2 * weights
         return self.form.value(of_all) + lost + penalty, gradient[:, : self.shape[1]].ravel()
-
-    def split(self, theta: Floats) -> tuple[Floats, Floats | None]:
-        """Return ``W`` of shape ``(C, d)`` and ``b`` of shape ``(C,)``, or None."""
-        block = theta.reshape(self.shape)
-        return (block[:, :-1], block[:, -1]) if self.fit_intercept else (block, None)
 
 
 # The tasks; the dashboard shows their names.
