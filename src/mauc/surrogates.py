@@ -280,8 +280,6 @@ class Logistic(Surrogate):
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece(-INF, INF, None),)
 
-    # ℓ″ = α² σ (1 − σ) with σ = −ℓ′ / α.
-
 
 @dataclass(frozen=True)
 class DistanceWeighted(Surrogate):

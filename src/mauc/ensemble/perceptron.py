@@ -10,8 +10,6 @@ from sklearn.utils.class_weight import compute_sample_weight
 from mauc._typing import Floats, Ints
 from mauc.activations import activate
 
-__all__ = ["BalancedPerceptron"]
-
 
 class BalancedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Train scikit-learn's ``MLPClassifier`` with class-balanced sample weights.
