@@ -256,15 +256,14 @@ class _DegreeSearch:
 
 def _largest_errors(difference: Floats, *forms: tuple[Floats, Floats]) -> list[float]:
     """Return the largest error of each ``(matrix, truth)`` over pairs ``x − z = difference`` across ``[−1, 1]``."""
-    errors = [[] for _ in forms]  # type: list[list[float]]
+    largest = np.zeros(len(forms))
     degree = len(forms[0][0]) - 1
     for shift in (-1.0, 0.0, 1.0):
         x = shift * (1.0 - 0.5 * np.abs(difference)) + 0.5 * difference
         of_x, of_z = cheb.chebvander(x, degree), cheb.chebvander(x - difference, degree)
-        for (matrix, truth), into in zip(forms, errors, strict=True):
-            value = np.einsum("nl,nl->n", of_x @ matrix, of_z[:, : matrix.shape[1]])
-            into.append(float(np.abs(value - truth).max()))
-    return [float(np.max(each)) for each in errors]
+        errors = [np.einsum("nl,nl->n", of_x @ matrix, of_z[:, : matrix.shape[1]]) - truth for matrix, truth in forms]
+        largest = np.maximum(largest, [np.abs(each).max() for each in errors])
+    return largest.tolist()
 
 
 def difference_matrix(polynomial: Callable[[Floats], Floats], degree: int, half_width: float) -> Floats:
