@@ -85,7 +85,16 @@ def mauc_of_known(
     return mauc_score(y, scores, pairs=pairs, labels=classes, sample_weight=sample_weight, absent="ignore")
 
 
-class RankingClassifier(ClassifierMixin):  # type: ignore[misc]
+class HighestScoreClassifier(ClassifierMixin):  # type: ignore[misc]
+    """Provide ``predict`` of a classifier that has ``predict_proba``."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of the highest ``predict_proba``."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+
+class RankingClassifier(HighestScoreClassifier):
     """Provide ``predict`` and ``score`` of a classifier that ranks by ``predict_proba``."""
 
     pairs: Any = "ovo"
@@ -94,11 +103,6 @@ class RankingClassifier(ClassifierMixin):  # type: ignore[misc]
     def _ranking_scores(self, X: Any) -> NDArray[Any]:
         """Return the ``(N, C)`` scores that the model ranks by."""
         return np.asarray(self.predict_proba(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class with the highest score."""
-        best = self._ranking_scores(X).argmax(axis=1)
-        return self.classes_[best]
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the multiclass AUC of the scores that the model ranks by, over the classes in ``y``.
@@ -134,9 +138,14 @@ class WrappingClassifier(RankingClassifier, MetaEstimatorMixin):  # type: ignore
 
 
 class LogitClassifier(RankingClassifier):
-    """A classifier whose scores are an activation of its ``(N, C)`` logits, ``_logits(X)``."""
+    """A classifier whose scores are an activation of its ``(N, C)`` logits, ``_logits(X)``; X may be sparse."""
 
     activation: Any = "softmax"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _logits(self, X: Any) -> NDArray[Any]:
         """Return ``(N, C)`` logits; subclasses implement it."""

@@ -18,15 +18,10 @@ def visible(text: object, *, lines: bool = False) -> str:
     >>> print(visible("yew\x1b[2J"), visible("a\nb"), visible("fir\u202egnp"))
     yew\x1b[2J a\nb fir\u202egnp
     """
-    return "".join(_escaped(c) if _is_hidden(c) and not (lines and c in "\n\t") else c for c in str(text))
-
-
-def _is_hidden(character: str) -> bool:
-    return unicodedata.category(character) in HIDDEN and character not in JOINERS
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    kept = JOINERS | {"\n", "\t"} if lines else JOINERS
+    shown = str(text)
+    hidden = {c for c in set(shown) - kept if unicodedata.category(c) in HIDDEN}
+    return "".join(c.encode("unicode_escape").decode("ascii") if c in hidden else c for c in shown)
 
 
 def as_cell(value: Any) -> Any:

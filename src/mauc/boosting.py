@@ -31,7 +31,6 @@ from mauc.activations import activate, pull_back
 from mauc.metrics import mauc_score
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
-from mauc.surrogates import get_surrogate
 
 __all__ = ["lightgbm_metric", "lightgbm_objective", "xgboost_metric", "xgboost_objective"]
 
@@ -111,7 +110,7 @@ class _Objective:
     ) -> None:
         self.metric = metric(of_raw_scores=True, pairs=pairs)
         """The metric of the scores that this objective trains."""
-        self.risk = SurrogateRisk(get_surrogate(surrogate, alpha=alpha), pairs=pairs)
+        self.risk = SurrogateRisk(surrogate, alpha=alpha, pairs=pairs)
         self.slope = -float(self.risk.surrogate.derivative(np.zeros(1))[0])
         if not self.slope > 0:
             raise invalid("surrogate", "must fall at 0", repr(self.risk.surrogate), "pass a larger alpha")
@@ -143,8 +142,12 @@ class _Objective:
         # At 0 softmax scales the gradient by 1 / C.
         scale = float(partition.weights.sum()) * n_classes * (n_here - 1) / (n_here * self.slope)
         gradient = scale * pull_back(f, of_scores, "softmax")
+        # Twice the row sums of |M|; see the module docstring.
+        size = np.abs(gradient)
+        own = np.abs(1.0 - 2.0 * f) + 1.0 - f
+        curvature = 2.0 * (own * size + f * (size.sum(axis=1, keepdims=True) - size))
         # Leaves divide by sums of curvatures: for an absent class that would be 0 / 0 without a penalty.
-        return gradient, np.maximum(_curvature(f, gradient), 1e-16)
+        return gradient, np.maximum(curvature, 1e-16)
 
 
 def lightgbm_objective(
@@ -194,13 +197,6 @@ def xgboost_objective(
     ((3, 3), True)
     """
     return _Objective(surrogate, alpha, pairs, _XGBoostMetric)
-
-
-def _curvature(f: Floats, g: Floats) -> Floats:
-    """Return twice the row sums of ``|M|``; see the module docstring."""
-    size = np.abs(g)
-    own = np.abs(1.0 - 2.0 * f) + 1.0 - f
-    return 2.0 * (own * size + f * (size.sum(axis=1, keepdims=True) - size))
 
 
 def _in_order(first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:

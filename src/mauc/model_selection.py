@@ -192,21 +192,13 @@ class RareClassKFold(BaseCrossValidator):  # type: ignore[misc]
         if y is None:
             raise invalid("y", "is required", None, "pass the class of each sample")
         codes = check_classes(y, "y")[1] if np.size(y) else np.empty(0, dtype=np.int64)
-        fold = fold_of_each(codes, self.n_splits, check_random_state(self.random_state))
+        random_state = check_random_state(self.random_state)
+        fold, next_fold = np.full(len(codes), -1), 0  # the only sample of a class stays at -1
+        # Each class continues at the fold where the last class ended, so that the folds have equal sizes.
+        for c in np.argsort(-np.bincount(codes), kind="stable"):
+            members = random_state.permutation(np.flatnonzero(codes == c))
+            if len(members) > 1:
+                fold[members] = (next_fold + np.arange(len(members))) % self.n_splits
+                next_fold = (next_fold + len(members)) % self.n_splits
         for k in range(self.n_splits):
             yield fold == k
-
-
-def fold_of_each(codes: NDArray[np.int64], n_splits: int, random_state: Any) -> NDArray[np.int64]:
-    """Return the ``(N,)`` fold in which each sample is held out; -1 for the only sample of a class.
-
-    Each class continues at the fold where the last class ended, so that the folds have equal sizes.
-    """
-    fold = np.full(len(codes), -1)
-    next_fold = 0
-    for c in np.argsort(-np.bincount(codes), kind="stable"):
-        members = random_state.permutation(np.flatnonzero(codes == c))
-        if len(members) > 1:
-            fold[members] = (next_fold + np.arange(len(members))) % n_splits
-            next_fold = (next_fold + len(members)) % n_splits
-    return fold

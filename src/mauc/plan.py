@@ -44,8 +44,11 @@ class Plan:
     scheme: str
     """``"moments"``: one piece for all differences. ``"ranked"``: several, found by a search, and 0 elsewhere."""
     pieces: tuple[KernelPiece, ...]
-    degree: int
-    """Largest degree among the pieces."""
+
+    @property
+    def degree(self) -> int:
+        """Largest degree among the pieces."""
+        return max((len(piece.matrix) - 1 for piece in self.pieces), default=0)
 
 
 def radius_for(span: float) -> float:
@@ -101,52 +104,40 @@ def plan(
     within = radius if saturated else math.inf
     for piece in surrogate.pieces:
         if piece.low <= -within and piece.high >= within:
-            whole = search.whole() if piece.coefficients is None else _exact(piece, radius)
-            if piece.coefficients is not None and len(surrogate.pieces) > 1 and _cancels(whole, surrogate):
-                break
-            return None if whole is None else Plan("moments", (whole.piece,), whole.degree)
+            if piece.coefficients is None:
+                whole = search.whole()
+                return None if whole is None else Plan("moments", (whole,))
+            degree = max(1, len(piece.coefficients) - 1)
+            matrix = difference_matrix(Polynomial(piece.coefficients), degree, radius / 2)
+            at_zero = abs(float(surrogate.loss(np.zeros(1))[0]))
+            if len(surrogate.pieces) > 1 and float(np.abs(matrix).sum()) > MOST_CANCELLED * at_zero:
+                break  # powers from the piece's end do not cancel
+            return Plan("moments", (KernelPiece(-np.inf, np.inf, matrix, radius / 2),))
     if any(piece.low == radius and piece.coefficients != (0.0,) for piece in surrogate.pieces):
         # A difference of exactly the radius belongs to the piece that begins there.
         return plan(surrogate, 2.0 * radius, tolerances=tolerances)
-    found: list[_Fit] = []
+    found: list[KernelPiece] = []
     for piece in surrogate.pieces:
         if max(piece.low, -radius) >= min(piece.high, radius) or piece.coefficients == (0.0,):
             continue
-        runs = search.runs(piece) if _is_approximated(piece) else [_exact(piece, None)]
+        if not _is_approximated(piece):
+            found.append(KernelPiece(piece.low, piece.high, np.array(piece.from_end)[:, None], None))
+            continue
+        runs = search.runs(piece)
         if runs is None:
             return None
         found += runs
-    return Plan("ranked", tuple(fit.piece for fit in found), max((fit.degree for fit in found), default=0))
+    return Plan("ranked", tuple(found))
 
 
 class _Fit(NamedTuple):
     """A polynomial for the kernels, with its errors of ℓ and ℓ′ relative to their scales, rounding included."""
 
     piece: KernelPiece
-    error: float = 0.0
-    slope_error: float = 0.0
-    rounding: float = 0.0
+    error: float
+    slope_error: float
+    rounding: float
     """Rounding error of the sum over the form's entries: it makes the risk rough for an optimiser."""
-
-    @property
-    def degree(self) -> int:
-        return len(self.piece.matrix) - 1
-
-
-def _exact(piece: Piece, radius: float | None) -> _Fit:
-    """Return an exact piece: as a form over the whole range if a radius is given, else in powers from its end."""
-    assert piece.coefficients is not None
-    if radius is not None:
-        degree = max(1, len(piece.coefficients) - 1)
-        matrix = difference_matrix(Polynomial(piece.coefficients), degree, radius / 2)
-        return _Fit(KernelPiece(-np.inf, np.inf, matrix, radius / 2))
-    return _Fit(KernelPiece(piece.low, piece.high, np.array(piece.from_end)[:, None], None))
-
-
-def _cancels(whole: _Fit | None, surrogate: Surrogate) -> bool:
-    """Return True if the entries of a form over the whole range cancel; powers from a piece's end do not."""
-    at_zero = abs(float(surrogate.loss(np.zeros(1))[0]))
-    return whole is not None and float(np.abs(whole.piece.matrix).sum()) > MOST_CANCELLED * at_zero
 
 
 class _Interpolant(NamedTuple):
@@ -177,31 +168,31 @@ class _DegreeSearch:
             out.append(at_zero or largest or 1.0)
         return out[0], out[1]
 
-    def whole(self) -> _Fit | None:
+    def whole(self) -> KernelPiece | None:
         """Fit one polynomial over the whole range."""
-        fits = (self.smallest(-self.radius, self.radius, MAX_DEGREE, goal) for goal in self.goals)
-        fit = next((fit for fit in fits if fit is not None), None)
-        return None if fit is None else fit._replace(piece=fit.piece._replace(low=-np.inf, high=np.inf))
+        found = (self.smallest(-self.radius, self.radius, MAX_DEGREE, goal) for goal in self.goals)
+        piece = next((each for each in found if each is not None), None)
+        return None if piece is None else piece._replace(low=-np.inf, high=np.inf)
 
-    def runs(self, piece: Piece) -> list[_Fit] | None:
+    def runs(self, piece: Piece) -> list[KernelPiece] | None:
         """Fit polynomials within the piece, halved until each meets the tolerance."""
         begin, end = max(piece.low, -self.radius), min(piece.high, self.radius)
         for goal in self.goals:
-            pending, done = [(begin, end)], list[_Fit]()
+            pending, done = [(begin, end)], list[KernelPiece]()
             while pending and len(pending) + len(done) <= MAX_RUNS:
                 first, last = pending.pop()
-                fit = self.smallest(first, last, MAX_RUN_DEGREE, goal)
-                if fit is None:
+                run = self.smallest(first, last, MAX_RUN_DEGREE, goal)
+                if run is None:
                     middle = 0.5 * (first + last)
                     pending += [(first, middle), (middle, last)]
                 else:
                     low, high = piece.low if first == begin else first, piece.high if last == end else last
-                    done.append(fit._replace(piece=fit.piece._replace(low=low, high=high)))
+                    done.append(run._replace(low=low, high=high))
             if not pending:
                 return done
         return None
 
-    def smallest(self, begin: float, end: float, most: int, goal: float) -> _Fit | None:
+    def smallest(self, begin: float, end: float, most: int, goal: float) -> KernelPiece | None:
         """Fit the polynomial on ``[begin, end]`` of the smallest degree that meets the goal, up to ``most``."""
         for degree in DEGREES:
             if degree > most:
@@ -217,7 +208,7 @@ class _DegreeSearch:
                 return self._trimmed(fit, goal)
         return None
 
-    def _trimmed(self, fit: _Fit, goal: float) -> _Fit:
+    def _trimmed(self, fit: _Fit, goal: float) -> KernelPiece:
         """Drop the functions of the highest degrees of each score that the goal does not need.
 
         A polynomial of ``p − q`` has the full degree only if one score varies over twice its range. Of the logistic
@@ -230,9 +221,8 @@ class _DegreeSearch:
             steepest = max(float(np.abs(cheb.chebder(rest, axis=axis)).sum()) for axis in (0, 1)) / half_width
             error, slope_error = fit.error + np.abs(rest).sum() / size, fit.slope_error + steepest / slope_size
             if max(error, slope_error) <= goal:
-                piece = fit.piece._replace(matrix=matrix[:kept, :kept].copy())
-                return fit._replace(piece=piece, error=float(error), slope_error=float(slope_error))
-        return fit
+                return fit.piece._replace(matrix=matrix[:kept, :kept].copy())
+        return fit.piece
 
     def _interpolant(self, begin: float, end: float, degree: int) -> _Interpolant:
         loss, (size, slope_size) = self.surrogate.loss, self.sizes
@@ -264,31 +254,25 @@ class _DegreeSearch:
         return _Fit(piece, error / size, slope_error / slope_size, rounding)
 
 
-def _interpolation(degree: int) -> tuple[Floats, Floats]:
-    """Return Chebyshev points, and the matrix that turns values at them into coefficients."""
-    nodes = cheb.chebpts1(degree + 1)
-    inverse = np.asarray(cheb.chebvander(nodes, degree).T * (2.0 / (degree + 1)), dtype=np.float64)
-    inverse[0] /= 2.0
-    return nodes, inverse
-
-
 def _largest_errors(difference: Floats, *forms: tuple[Floats, Floats]) -> list[float]:
     """Return the largest error of each ``(matrix, truth)`` over pairs ``x − z = difference`` across ``[−1, 1]``."""
-    errors = [[] for _ in forms]  # type: list[list[float]]
+    largest = np.zeros(len(forms))
     degree = len(forms[0][0]) - 1
     for shift in (-1.0, 0.0, 1.0):
         x = shift * (1.0 - 0.5 * np.abs(difference)) + 0.5 * difference
         of_x, of_z = cheb.chebvander(x, degree), cheb.chebvander(x - difference, degree)
-        for (matrix, truth), into in zip(forms, errors, strict=True):
-            value = np.einsum("nl,nl->n", of_x @ matrix, of_z[:, : matrix.shape[1]])
-            into.append(float(np.abs(value - truth).max()))
-    return [float(np.max(each)) for each in errors]
+        errors = [np.einsum("nl,nl->n", of_x @ matrix, of_z[:, : matrix.shape[1]]) - truth for matrix, truth in forms]
+        largest = np.maximum(largest, [np.abs(each).max() for each in errors])
+    return largest.tolist()
 
 
 def difference_matrix(polynomial: Callable[[Floats], Floats], degree: int, half_width: float) -> Floats:
     """Return ``A`` with ``polynomial(half_width·(x − z)) = Σ_kl A_kl T_k(x) T_l(z)``, by interpolation."""
-    nodes, inverse = _interpolation(degree)
+    nodes = cheb.chebpts1(degree + 1)
     values = np.asarray(polynomial((half_width * (nodes[:, None] - nodes)).ravel())).reshape(degree + 1, degree + 1)
+    # The matrix that turns values at the nodes into coefficients.
+    inverse = cheb.chebvander(nodes, degree).T * (2.0 / (degree + 1))
+    inverse[0] /= 2.0
     matrix = inverse @ values @ inverse.T
     total_degree = np.add.outer(np.arange(degree + 1), np.arange(degree + 1))
     return np.where(total_degree <= degree, matrix, 0.0)

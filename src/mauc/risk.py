@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mauc._kernels.blocked import blocked_risk
 from mauc._kernels.moments import exponential_risk, polynomial_risk, squared_risk
@@ -26,7 +26,7 @@ from mauc._validation import (
 )
 from mauc.partition import ClassPartition
 from mauc.plan import DEFAULT_TOLERANCE, Plan, needs_range, plan, radius_for
-from mauc.surrogates import Surrogate, get_surrogate
+from mauc.surrogates import get_surrogate
 
 __all__ = ["SurrogateRisk"]
 
@@ -104,7 +104,8 @@ class SurrogateRisk:
         self.pairs = pairs
         self.scheme: str = check_choice("scheme", scheme, get_args(Scheme))
         self.n_jobs = check_n_jobs(n_jobs)
-        fitting = schemes_of(self.surrogate)
+        self._linear = "moments" if len(self.surrogate.pieces) == 1 else "ranked"
+        fitting = (self._linear, "blocked", "pairwise")
         if self.scheme not in ("auto", *fitting):
             advice = f"use 'auto' or one of {', '.join(fitting)}"
             raise invalid("scheme", f"must fit the {self.surrogate.name} surrogate", repr(scheme), advice)
@@ -164,7 +165,7 @@ class SurrogateRisk:
         ``bounded``: the scores come from a softmax or sigmoid, so that their differences lie in ``[−1, 1]``.
         """
         surrogate, form = self.surrogate, self.surrogate.closed_form
-        self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
+        self.scheme_ = self._linear if self.scheme == "auto" else self.scheme
         self.degree_ = None
         if self.scheme_ == "pairwise":
             return pairwise_risk(problem, surrogate.loss, surrogate.derivative)
@@ -174,7 +175,7 @@ class SurrogateRisk:
             found = self._plan(problem, bounded)
             if found is not None:
                 self.scheme_, self.degree_ = found.scheme, found.degree
-                return _polynomial_risk(problem, found, gradient=gradient)
+                return planned_risk(problem, found, gradient=gradient)
             self.scheme_ = "blocked"
         return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
 
@@ -186,11 +187,8 @@ class SurrogateRisk:
             with np.errstate(over="ignore"):
                 radius = radius_for(float((high - low).max()))
         found = plan(self.surrogate, radius)
-        if found is None:
-            self._report_failure(radius)
-        return found
-
-    def _report_failure(self, radius: float) -> None:
+        if found is not None:
+            return found
         name, error = self.surrogate.name, f"the error {DEFAULT_TOLERANCE:g}"
         what = f"no polynomial of the {name} surrogate on differences up to {radius:g} has at most {error}"
         if self.scheme != "auto":
@@ -198,18 +196,16 @@ class SurrogateRisk:
             raise invalid("scheme", "must be accurate enough", f"{self.scheme!r}, but {what}", advice)
         if not self._warned:
             self._warned = True
-            warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=6)
+            warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=5)
+        return None
 
 
-def _polynomial_risk(problem: Problem, found: Plan, *, gradient: bool) -> tuple[float, Floats | None]:
+def planned_risk(
+    problem: Problem, found: Plan, *, gradient: bool, dtype: DTypeLike = np.float64
+) -> tuple[float, NDArray[Any] | None]:
+    """Compute value, and gradient of that ``dtype`` if wanted, by the polynomials of a plan."""
     if found.scheme == "ranked":
-        return ranked_risk(problem, list(found.pieces), gradient=gradient)
+        return ranked_risk(problem, found.pieces, gradient=gradient, dtype=dtype)
     (piece,) = found.pieces
     assert piece.half_width is not None
-    return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)
-
-
-def schemes_of(surrogate: Surrogate) -> tuple[str, ...]:
-    """Return the schemes that fit a surrogate, fastest first."""
-    linear = "moments" if len(surrogate.pieces) == 1 else "ranked"
-    return (linear, "blocked", "pairwise")
+    return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient, dtype=dtype)

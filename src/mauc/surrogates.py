@@ -280,8 +280,6 @@ class Logistic(Surrogate):
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece(-INF, INF, None),)
 
-    # ℓ″ = α² σ (1 − σ) with σ = −ℓ′ / α.
-
 
 @dataclass(frozen=True)
 class DistanceWeighted(Surrogate):
@@ -393,23 +391,14 @@ def _from_object(surrogate: Any, options: dict[str, float]) -> Surrogate:
     if options:
         came, advice = f"it together with the object {surrogate!r}", "set the parameters on the object itself"
         raise invalid(next(iter(options)), "needs a surrogate given by name", came, advice)
-    if isinstance(surrogate, Surrogate):
-        return _check_hashable(surrogate)
-    loss, derivative = getattr(surrogate, "loss", None), getattr(surrogate, "derivative", None)
-    if not callable(loss) or not callable(derivative):
-        requirement = "must be a name or an object with the methods loss(t) and derivative(t)"
-        advice = f"use one of {listing(sorted(SURROGATES))}, or mauc.surrogates.CustomSurrogate(loss, derivative)"
-        raise invalid("surrogate", requirement, repr(surrogate), advice)
-    found = CustomSurrogate(
-        loss,
-        derivative,
-        tuple(getattr(surrogate, "breakpoints", ())),
-        **{name: bool(getattr(surrogate, name, False)) for name in ("convex", "smooth", "decreasing")},
-    )
-    return _check_hashable(found)
-
-
-def _check_hashable(surrogate: Surrogate) -> Surrogate:
+    if not isinstance(surrogate, Surrogate):
+        loss, derivative = getattr(surrogate, "loss", None), getattr(surrogate, "derivative", None)
+        if not callable(loss) or not callable(derivative):
+            requirement = "must be a name or an object with the methods loss(t) and derivative(t)"
+            advice = f"use one of {listing(sorted(SURROGATES))}, or mauc.surrogates.CustomSurrogate(loss, derivative)"
+            raise invalid("surrogate", requirement, repr(surrogate), advice)
+        facts = {name: bool(getattr(surrogate, name, False)) for name in ("convex", "smooth", "decreasing")}
+        surrogate = CustomSurrogate(loss, derivative, tuple(getattr(surrogate, "breakpoints", ())), **facts)
     try:
         hash(surrogate)
     except TypeError:

@@ -41,7 +41,7 @@ def test_answers_are_those_of_the_tasks_and_errors_come_back(workers):
     assert [answer.value for answer in found] == [10, 11, 12, 13, 14, None]
     assert isinstance(found[-1].error, ZeroDivisionError)
     workers.shared = 20
-    assert [answer.value for answer in workers.run([(operator.add, (1,))], later())] == [21]
+    assert [answer.value for answer in workers.run([(operator.add, (1,))], later(1e12))] == [21]
 
 
 def test_what_sleeps_is_ended_and_the_next_tasks_are_done(workers):

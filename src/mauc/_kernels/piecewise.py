@@ -9,14 +9,14 @@ positives go the other way: each negative adds its ``φ_l(q)`` to a run of posit
 differences cancel; the planner allowed for that rounding.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import DTypeLike, NDArray
 
-from mauc._kernels.prefix_sums import Run, exact_run, running_sum
+from mauc._kernels.prefix_sums import Between, Lower, running_sum
 from mauc._kernels.search import SortedColumns, locate, sort_columns
 from mauc._kernels.threads import one_by_one
 from mauc._kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles
@@ -40,55 +40,30 @@ class KernelPiece(NamedTuple):
 
 
 def ranked_risk(
-    problem: Problem, pieces: list[KernelPiece], *, gradient: bool, dtype: DTypeLike = np.float64
+    problem: Problem, pieces: Sequence[KernelPiece], *, gradient: bool, dtype: DTypeLike = np.float64
 ) -> tuple[float, NDArray[Any] | None]:
     """Compute value and gradient, of that ``dtype``, of a piecewise polynomial that is 0 outside ``pieces``."""
     classes = problem.classes
     table = sort_columns(problem.own[classes.order], classes.offsets, classes.unit[classes.order])
-    approximated = any(piece.half_width is not None for piece in pieces)
+    breaks = {b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)}
     largest = max(problem.scores.max(), -problem.scores.min())
-    sums = _RankedSums(table, pieces, largest, column_centre(problem) if approximated else None)
+    is_exact = all(piece.half_width is None for piece in pieces)
+    centre = np.zeros(0) if is_exact else column_centre(problem)
     slope = np.empty(problem.scores.shape, dtype) if gradient else None
-
-    def visit(first: int, last: int) -> tuple[float, list[Floats]]:
-        return sums.visit(tiles(problem, first, last), slope)
-
-    value, received = 0.0, list[Floats]()
+    # Distances and their powers may overflow: then so does the risk.
     with np.errstate(over="ignore", invalid="ignore"):
-        for more, more_received in one_by_one(problem.scores.shape, visit):
-            value += more
-            received = [a + b for a, b in zip(received, more_received, strict=True)] if received else more_received
-        if slope is not None:
-            own = np.zeros(len(classes.y))
-            own[classes.order] = classes.unit[classes.order] * sums.collect(received)[table.slot]
-            slope[np.arange(len(own)), classes.y] = np.where(np.isnan(own), 0.0, own)
-    return value, slope
-
-
-class _RankedSums:
-    """The sorted positives with their prefix sums for each piece, for the negatives of any part of a sample.
-
-    ``largest`` is the size of the largest score; ``centre`` is a ``(C,)`` middle of each column's range, for
-    approximated pieces.
-    """
-
-    def __init__(self, table: SortedColumns, pieces: list[KernelPiece], largest: float, centre: Floats | None) -> None:
-        self.table, self.pieces, self.largest = table, pieces, largest
-        self.breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
-        # Distances and their powers may overflow: then so does the risk.
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.runs = [_run(table, piece, centre) for piece in pieces]
+        runs = [_run(table, piece, centre) for piece in pieces]
 
     @np.errstate(over="ignore", invalid="ignore")
-    def visit(self, part: Iterable[Tile], slope: NDArray[Any] | None) -> tuple[float, list[Floats]]:
-        """Return the value of some tiles and what the positives receive; write the tiles' slopes into ``slope``."""
-        value, received = 0.0, [run.new_buffer() for run in self.runs]
-        for tile in part:
-            position = {b: _first_from(self.table, tile, b, self.largest) for b in self.breaks}
-            last = tile.along(self.table.start[1:] - 1)
+    def visit(first: int, last: int) -> tuple[float, list[Floats]]:
+        """Return the value of some rows, and what the positives receive from them."""
+        value, received = 0.0, [run.new_buffer() for run in runs]
+        for tile in tiles(problem, first, last):
+            position = {b: _first_from(table, tile, b, largest) for b in breaks}
+            closing = tile.along(table.start[1:] - 1)
             steepness = np.zeros(1)
-            for k, (piece, run) in enumerate(zip(self.pieces, self.runs, strict=True)):
-                begin, end = position.get(piece.low), position.get(piece.high, last)
+            for k, (piece, run) in enumerate(zip(pieces, runs, strict=True)):
+                begin, end = position.get(piece.low), position.get(piece.high, closing)
                 of_tile, steeper = run.visit(tile, begin, end, None if slope is None else received[k])
                 total = float(np.vdot(tile.weight, of_tile))
                 if not np.isfinite(total):
@@ -100,10 +75,18 @@ class _RankedSums:
                 np.multiply(tile.weight, steepness, out=tile.of(slope), casting="same_kind")
         return value, received
 
-    def collect(self, received: list[Floats]) -> Floats:
-        """Return the ``(M + C,)`` slope in the value at each position, per unit of its weight, from all parts."""
-        slopes = (run.collect(total) for run, total in zip(self.runs, received, strict=True))
-        return sum(slopes, start=np.zeros(len(self.table.values)))
+    value, received = 0.0, list[Floats]()
+    with np.errstate(over="ignore", invalid="ignore"):
+        for more, more_received in one_by_one(problem.scores.shape, visit):
+            value += more
+            received = [a + b for a, b in zip(received, more_received, strict=True)] if received else more_received
+        if slope is not None:
+            slopes = (run.collect(of_run) for run, of_run in zip(runs, received, strict=True))
+            at_position = sum(slopes, start=np.zeros(len(table.values)))
+            own = np.zeros(len(classes.y))
+            own[classes.order] = classes.unit[classes.order] * at_position[table.slot]
+            slope[np.arange(len(own)), classes.y] = np.where(np.isnan(own), 0.0, own)
+    return value, slope
 
 
 def _defined(x: Floats, weight: Floats) -> Floats:
@@ -127,11 +110,13 @@ def _first_from(table: SortedColumns, tile: Tile, b: float, largest: float) -> I
     return position
 
 
-def _run(table: SortedColumns, piece: KernelPiece, centre: Floats | None) -> Run:
-    if piece.half_width is None:
-        return exact_run(table, piece.low, piece.high, piece.matrix[:, 0])
-    assert centre is not None
-    return _Approximated(table, piece.matrix, piece.half_width, centre)
+def _run(table: SortedColumns, piece: KernelPiece, centre: Floats) -> "Lower | Between | _Approximated":
+    """Return a piece of ℓ with its prefix sums over the positives; ``centre`` is the middle of each column's range."""
+    if piece.half_width is not None:
+        return _Approximated(table, piece.matrix, piece.half_width, centre)
+    if piece.low == -np.inf:
+        return Lower(table, piece.high, piece.matrix[:, 0])
+    return Between(table, piece.low, piece.high, piece.matrix[:, 0])
 
 
 class _Approximated:

@@ -16,35 +16,15 @@ rest of one cell and the beginning of a later one.
 """
 
 from math import comb
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from mauc._kernels.search import SortedColumns
-from mauc._kernels.tiles import Tile, power_terms
+from mauc._kernels.tiles import Tile
 from mauc._typing import Floats, Ints
 
-__all__ = ["Run", "exact_run"]
-
-
-class Run(Protocol):
-    """One piece of ℓ with its prefix sums over the positives."""
-
-    def new_buffer(self) -> Floats:
-        """Return zeros, to which the negatives add what the positives receive."""
-
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, received: Floats | None) -> tuple[Floats, Floats]:
-        """Return ``Σ_u a_u ℓ`` over the positives from ``begin`` to ``end``, and its slope in the negative."""
-
-    def collect(self, received: Floats) -> Floats:
-        """Return the ``(M + C,)`` slope in the value at each position, per unit of its weight."""
-
-
-def exact_run(table: SortedColumns, low: float, high: float, coefficients: Floats) -> Run:
-    """Return the run of ``ℓ = Σ_k coefficients[k] s^k`` on ``[low, high)``, with the distance ``s`` from ``high``."""
-    if low == -np.inf:
-        return _Lower(table, high, coefficients)
-    return _Between(table, low, high, coefficients)
+__all__ = ["Between", "Lower", "running_sum"]
 
 
 def running_sum(x: Floats, edges: Ints) -> Floats:
@@ -109,13 +89,21 @@ def slope_of(sums: Floats, coefficients: Floats) -> Floats:
 class _Ends(NamedTuple):
     """Polynomials of the runs by the place where they end: ``Σ_i powers[i] d^i``, ``d`` the distance from there."""
 
+    high: float
+    """End of the piece of ℓ."""
     anchor: Floats
     """``(P,)`` score at the end; that of a neighbour where the run is empty."""
     powers: Floats
     """``(K + 1, P)``"""
 
-    def evaluate(self, place: Ints, distance: Floats) -> tuple[Floats, Floats]:
-        """Return the polynomial at ``distance`` and its derivative."""
+    def visit(self, place: Ints, x: Floats, weight: Floats, received: Floats | None) -> tuple[Floats, Floats]:
+        """Return the polynomial at each negative ``x``, and its slope; add ``ω d^k`` at its place of ``received``."""
+        distance = self.anchor.take(place)
+        distance -= x
+        np.subtract(self.high, distance, out=distance)
+        for k, row in enumerate(() if received is None else received):
+            weight = weight * distance if k else weight
+            np.add.at(row, place.ravel(), weight.ravel())  # np.bincount would go over all of the row for every tile
         degree = len(self.powers) - 1
         value, slope = self.powers[degree].take(place), np.zeros(1)
         for k in range(degree - 1, -1, -1):
@@ -129,63 +117,47 @@ class _Ends(NamedTuple):
         return value, slope
 
 
-def _scatter(received: Floats, place: Ints, distance: Floats, weight: Floats) -> None:
-    """Add ``ω d^k`` at each negative's place."""
-    flat = place.ravel()
-    term = weight
-    for k, row in enumerate(received):
-        term = term * distance if k else term
-        np.add.at(row, flat, term.ravel())  # np.bincount would go over all of the row for every tile
+def _runs_after(table: SortedColumns, edges: Ints, high: float, coefficients: Floats) -> tuple[_Ends, Floats]:
+    """Return the runs from the last edge up to the value before each position, and the distances of these values.
 
-
-def _after(table: SortedColumns) -> tuple[Floats, Floats]:
-    """Return score and weight of the value before each position; at a column's first the weight is 0."""
+    At a column's first position the run is empty.
+    """
     anchor, mass = np.append(0.0, table.values[:-1]), np.append(0.0, table.mass[:-1])
     anchor[table.start[:-1]] = table.values[table.start[:-1]]
-    return np.where(np.isinf(anchor), 0.0, anchor), mass
-
-
-def _gaps(anchor: Floats, edges: Ints) -> Floats:
-    """Return the distance of each place from the one before; 0 at the edges."""
+    anchor = np.where(np.isinf(anchor), 0.0, anchor)
     gap = np.diff(anchor, prepend=anchor[0])
     gap[edges[:-1]] = 0.0
-    return gap
-
-
-def _of_mass(mass: Floats, degree: int) -> Floats:
-    source = np.zeros((degree + 1, len(mass)))
+    source = np.zeros((len(coefficients), len(mass)))
     source[0] = mass
-    return source
+    return _Ends(high, anchor, recentred(carried(source, gap, edges), coefficients)), gap
 
 
-class _Lower:
-    """The piece ``(−∞, high)``: a run that ends before position ``p`` is at place ``p``, empty at a column's first."""
+class Lower:
+    """The piece ``(−∞, high)``: a run that ends before position ``p`` is at place ``p``, empty at a column's first.
+
+    ℓ is ``Σ_k coefficients[k] s^k`` of the distance ``s`` from ``high``.
+    """
 
     def __init__(self, table: SortedColumns, high: float, coefficients: Floats) -> None:
-        self.high, self.coefficients, self.edges = high, coefficients, table.start
-        anchor, mass = _after(table)
-        self.gap = _gaps(anchor, self.edges)
-        sums = carried(_of_mass(mass, len(coefficients) - 1), self.gap, self.edges)
-        self.ends = _Ends(anchor, recentred(sums, coefficients))
+        self.coefficients, self.edges = coefficients, table.start
+        self.ends, self.gap = _runs_after(table, self.edges, high, coefficients)
 
     def new_buffer(self) -> Floats:
+        """Return zeros, to which the negatives add what the positives receive."""
         return np.zeros((len(self.coefficients) - 1, len(self.gap)))
 
     def visit(self, tile: Tile, begin: Ints | None, end: Ints, received: Floats | None) -> tuple[Floats, Floats]:
-        distance = self.ends.anchor.take(end)
-        distance -= tile.x
-        np.subtract(self.high, distance, out=distance)
-        if received is not None:
-            _scatter(received, end, distance, tile.weight)
-        return self.ends.evaluate(end, distance)
+        """Return ``Σ_u a_u ℓ`` over the positives from ``begin`` to ``end``, and its slope in the negative."""
+        return self.ends.visit(end, tile.x, tile.weight, received)
 
     def collect(self, received: Floats) -> Floats:
+        """Return the ``(M + C,)`` slope in the value at each position, per unit of its weight."""
         below = slope_of(carried(received, self.gap, self.edges, backward=True), self.coefficients)
         return np.append(-below[1:], 0.0)
 
 
-class _Between:
-    """The piece ``[low, high)``: a run is the rest of one cell and the beginning of a later one.
+class Between:
+    """The piece ``[low, high)``, as :class:`Lower`: a run is the rest of one cell and the beginning of a later one.
 
     The rest is found by its first position, the beginning by the position after it. A cell begins at the first value
     that is a piece's width above the beginning of the cell before. No run begins and ends inside one cell, and only
@@ -193,8 +165,7 @@ class _Between:
     """
 
     def __init__(self, table: SortedColumns, low: float, high: float, coefficients: Floats) -> None:
-        self.high, self.coefficients = high, coefficients
-        degree = len(coefficients) - 1
+        self.coefficients = coefficients
         rounding = 256.0 * float(np.finfo(np.float64).eps) * (abs(low) + abs(high))
         first = cells(table, high - low - rounding)
         self.edges = np.append(first, len(table.values))
@@ -208,21 +179,17 @@ class _Between:
         from_before = from_before[~(closing[:-2] | closing[1:-1] | closing[2:])]
         self.reaches_over = bool(np.any(from_before <= high - low + rounding))
 
-        anchor, mass = _after(table)
         self.edges_after = np.append(0, first + 1)
-        self.gap = _gaps(anchor, self.edges_after)
-        sums = carried(_of_mass(mass, degree), self.gap, self.edges_after)
-        self.beginning = _Ends(anchor, recentred(sums, coefficients))
+        self.beginning, self.gap = _runs_after(table, self.edges_after, high, coefficients)
 
         last = table.values[self.cell_end - 1]
         last[table.start[1:] - 1] = 0.0
         self.to_last = last - table.values
         self.to_last[table.start[1:] - 1] = 0.0
-        terms = np.stack(power_terms(self.to_last, degree)) * table.mass
-        self.rest = _Ends(last, recentred(running_sum(terms[:, ::-1], self._flipped())[:, ::-1], coefficients))
-
-    def _flipped(self) -> Ints:
-        return len(self.to_last) - self.edges[::-1]
+        powers = np.ascontiguousarray(np.vander(self.to_last, len(coefficients), increasing=True).T)
+        powers *= table.mass
+        sums = running_sum(powers[:, ::-1], len(self.to_last) - self.edges[::-1])[:, ::-1]
+        self.rest = _Ends(high, last, recentred(sums, coefficients))
 
     def new_buffer(self) -> Floats:
         return np.zeros((2 * (len(self.coefficients) - 1), len(self.gap)))
@@ -230,13 +197,13 @@ class _Between:
     def visit(self, tile: Tile, begin: Ints | None, end: Ints, received: Floats | None) -> tuple[Floats, Floats]:
         assert begin is not None
         degree = len(self.coefficients) - 1
+        to_beginning, to_rest = (None, None) if received is None else (received[:degree], received[degree:])
         begun = self.begun.take(end)
         # Place 0 has no beginning, and the last one no rest.
         of_beginning = end * (begun >= begin)
         of_rest = np.where((begun != begin) & (begin < end), begin, len(self.gap) - 1)
-        value, slope = self._part(self.beginning, of_beginning, tile.x, tile.weight, _half(received, 0, degree))
-        half = _half(received, degree, None)
-        value_of_rest, slope_of_rest = self._part(self.rest, of_rest, tile.x, tile.weight, half)
+        value, slope = self.beginning.visit(of_beginning, tile.x, tile.weight, to_beginning)
+        value_of_rest, slope_of_rest = self.rest.visit(of_rest, tile.x, tile.weight, to_rest)
         value += value_of_rest
         slope = slope + slope_of_rest
         if not self.reaches_over:
@@ -246,22 +213,12 @@ class _Between:
         while len(over):
             place = self.cell_end.take(between.ravel()[over])
             x, weight = tile.x.ravel()[over], tile.weight.ravel()[over]
-            more, steeper = self._part(self.beginning, place, x, weight, _half(received, 0, degree))
+            more, steeper = self.beginning.visit(place, x, weight, to_beginning)
             value.ravel()[over] += more
             slope.ravel()[over] += steeper
             between.ravel()[over] = place
             over = over[place < begun.ravel()[over]]
         return value, slope
-
-    def _part(
-        self, ends: _Ends, place: Ints, x: Floats, weight: Floats, received: Floats | None
-    ) -> tuple[Floats, Floats]:
-        distance = ends.anchor.take(place)
-        distance -= x
-        np.subtract(self.high, distance, out=distance)
-        if received is not None:
-            _scatter(received, place, distance, weight)
-        return ends.evaluate(place, distance)
 
     def collect(self, received: Floats) -> Floats:
         degree = len(self.coefficients) - 1
@@ -273,10 +230,6 @@ class _Between:
             for j in range(k + 1):
                 at_value[k] += comb(k, j) * self.to_last ** (k - j) * from_rest[j]
         return slope - slope_of(at_value, self.coefficients)
-
-
-def _half(received: Floats | None, begin: int, end: int | None) -> Floats | None:
-    return None if received is None else received[begin:end]
 
 
 def cells(table: SortedColumns, width: float) -> Ints:

@@ -8,12 +8,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from itertools import pairwise
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 __all__ = ["ThreadPool", "one_by_one", "over_rows", "row_parts", "thread_count", "threads"]
 
@@ -72,19 +71,14 @@ def one_by_one(shape: tuple[int, ...], visit: Callable[[int, int], R]) -> Iterat
         yield from pool.each(partial(visit, *part) for part in parts)
 
 
-class ThreadPool:
+class ThreadPool(AbstractContextManager["ThreadPool"]):
     """Threads that return results in order; a pool of size 1 runs in the calling thread."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self._pool = ThreadPoolExecutor(size) if size > 1 else None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 

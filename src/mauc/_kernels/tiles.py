@@ -18,9 +18,7 @@ __all__ = [
     "chebyshev_terms",
     "column_centre",
     "column_range",
-    "power_terms",
     "tiles",
-    "walk",
     "walks",
 ]
 
@@ -166,15 +164,13 @@ def tiles(problem: Problem, first: int = 0, last: int | None = None, dtype: DTyp
         yield Tile(rows, x, weight, columns_first)
 
 
-def walk(problem: Problem, visit: Callable[[Iterable[Tile]], R]) -> list[R]:
-    """Call ``visit`` with the tiles of consecutive parts of the rows, in several threads if the problem is large."""
-    return over_rows(problem.scores.shape, lambda first, last: visit(tiles(problem, first, last)))
-
-
 def walks(problem: Problem) -> Callable[[Callable[[Iterable[Tile]], R]], list[R]]:
-    """Return :func:`walk` for several calls; a single tile is prepared only once."""
+    """Return a function that calls ``visit`` with the tiles of consecutive parts of the rows, and lists its results.
+
+    It uses several threads if the problem is large. A single tile is prepared only once for all calls.
+    """
     if problem.scores.size > problem.tile_elements:
-        return lambda visit: walk(problem, visit)
+        return lambda visit: over_rows(problem.scores.shape, lambda first, last: visit(tiles(problem, first, last)))
     only = list(tiles(problem))
     return lambda visit: [visit(only)]
 
@@ -201,11 +197,3 @@ def chebyshev_terms(x: Floats, degree: int, weight: Floats | float = 1.0) -> Ite
             following = twice * term
             following -= before
             before, term = term, following
-
-
-def power_terms(x: Floats, degree: int) -> list[Floats]:
-    """Return the powers ``x⁰ … x^degree``."""
-    terms = [np.ones_like(x), x]
-    for _ in range(degree - 1):
-        terms.append(terms[-1] * x)
-    return terms[: degree + 1]

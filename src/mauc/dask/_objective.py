@@ -16,6 +16,7 @@ from dask.delayed import Delayed
 from mauc._typing import Floats, Ints
 from mauc.activations import activate, pull_back
 from mauc.dask._partitions import run, shared, task, tree
+from mauc.linear._objective import Objective
 from mauc.log_loss import LogTerm
 
 
@@ -32,8 +33,8 @@ class Part(NamedTuple):
 
 
 @dataclass
-class PartitionedObjective:
-    """Value and gradient at ``θ`` of persisted parts, with the interface of ``mauc.linear._objective.Objective``.
+class PartitionedObjective(Objective):
+    """Value and gradient at ``θ`` of persisted parts.
 
     For ``ℓ(t) = exp(−α t)`` the risk is ``R = Σ_i (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``, computed by the
     logarithms of both sums. In column i of the scores, P are those of the rows of class i, with weights a (``share``),
@@ -60,11 +61,6 @@ class PartitionedObjective:
         penalty = 0.5 * self.l2 * float(np.vdot(weights, weights))
         gradient[:, : weights.shape[1]] += self.l2 * weights
         return risk + lost + penalty, gradient[:, : self.shape[1]].ravel()
-
-    def split(self, theta: Floats) -> tuple[Floats, Floats | None]:
-        """Return ``W`` of shape ``(C, d)`` and ``b`` of shape ``(C,)``, or None."""
-        block = theta.reshape(self.shape)
-        return (block[:, :-1], block[:, -1]) if self.fit_intercept else (block, None)
 
 
 # The tasks; the dashboard shows their names.

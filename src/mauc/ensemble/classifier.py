@@ -467,24 +467,15 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
     def _ranking_scores(self, X: Any) -> Floats:
         check_is_fitted(self)
-        return self._combination.scores(self._model_scores(X, self._combination.used))
-
-    def _model_scores(self, X: Any, used: NDArray[np.bool_] | None = None) -> Floats:
-        """Return ``(K, N, C)`` scores; 1 for models that are not used."""
         X = self._checked(X, reset=False)
         X = X if self.columns_ is None else self.columns_.transform(X)
+        # 1 for models that are not used.
         scores = np.ones((len(self.estimators_), _num_samples(X), len(self.classes_)))
         # The work is so little that threads would mostly wait for each other.
         with threadpool_limits(1):
-            for k, model in enumerate(self.estimators_):
-                if used is None or used[k]:
-                    scores[k] = class_scores(model, X, len(self.classes_))
-        return scores
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of the highest ``predict_proba``."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+            for k in np.flatnonzero(self._combination.used):
+                scores[k] = class_scores(self.estimators_[k], X, len(self.classes_))
+        return self._combination.scores(scores)
 
 
 def _encode(_: Any, columns: Any, X: Any, used_rows: Ints, extra: Any) -> tuple[Any, Any, Any]:

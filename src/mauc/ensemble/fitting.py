@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
+from mauc._estimators import HighestScoreClassifier
 from mauc._typing import Floats, Ints
 from mauc.ensemble.bases import class_scores, fit_base
 from mauc.ensemble.planner import Member
@@ -21,7 +22,7 @@ from mauc.ensemble.workers import LATE, Answer, Task, Workers
 from mauc.model_selection import some_of_each
 
 
-class FoldAverage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FoldAverage(HighestScoreClassifier, BaseEstimator):  # type: ignore[misc]
     """Average the scores of models that were fitted on folds.
 
     Parameters
@@ -45,10 +46,6 @@ class FoldAverage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """Return ``(N, C)`` scores."""
         return np.asarray(np.mean([class_scores(each, X, self.n_classes) for each in self.estimators], axis=0))
-
-    def predict(self, X: Any) -> Ints:
-        """Return the code of the class with the highest score."""
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 from scipy.special import expit, log_expit, logit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_array
 
-from mauc._estimators import encode_classes
+from mauc._estimators import HighestScoreClassifier, encode_classes
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 
@@ -51,7 +51,7 @@ def class_order(ordinal: Any, y: Any, classes: NDArray[Any]) -> Ints | None:
     return np.array([places[name] for name in names])
 
 
-class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ProportionalOdds(HighestScoreClassifier, BaseEstimator):  # type: ignore[misc]
     r"""Fit one direction and C - 1 thresholds on it, for classes :math:`0 < 1 < \dots < C - 1`:
 
     .. math:: P(y > k) = \sigma(\beta^\top x - \theta_k), \qquad \theta_0 < \theta_1 < \dots < \theta_{C-2}
@@ -138,10 +138,6 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = np.empty(above.shape)
         scores[:, self.columns_] = expit(above) * expit(-below) * -np.expm1(-width)
         return scores
-
-    def predict(self, X: Any) -> Any:
-        """Return the class with the highest score."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
 def _columns(X: Any) -> Any:

@@ -3,17 +3,16 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.neural_network import MLPClassifier
 from sklearn.utils.class_weight import compute_sample_weight
 
-from mauc._typing import Floats, Ints
+from mauc._estimators import HighestScoreClassifier
+from mauc._typing import Floats
 from mauc.activations import activate
 
-__all__ = ["BalancedPerceptron"]
 
-
-class BalancedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BalancedPerceptron(HighestScoreClassifier, BaseEstimator):  # type: ignore[misc]
     """Train scikit-learn's ``MLPClassifier`` with class-balanced sample weights.
 
     Two hidden layers of 64 and 32 units, Adam with a rate of 3e-3, minibatches of 64, a hundred epochs. The result
@@ -87,7 +86,3 @@ class BalancedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if logits.shape[1] == 1:  # one unit for two classes
             logits = np.hstack([np.zeros_like(logits), logits])
         return activate(logits, "softmax")
-
-    def predict(self, X: Any) -> Ints:
-        """Return the class with the highest score."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])

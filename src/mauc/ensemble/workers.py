@@ -13,6 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Self
@@ -59,50 +60,42 @@ class Workers:
         self.on_stop = on_stop
         self.n_workers = min(8, cpu_count()) if n_workers is None else n_workers
         self.late = LATE if self.n_workers else "was not trained: there is time for a small forest only"
-        self._round = self._dropped = 0
-        self._tasks: queue.Queue[tuple[int, int, Task, Any] | None] = queue.Queue()
-        self._answers: queue.Queue[tuple[int, Answer]] = queue.Queue()
+        # As many threads as children: each gives a child one task after another.
+        self._pool = ThreadPoolExecutor(max(1, self.n_workers))
+        self._idle: list[_Child] = []
         self._busy: set[_Child] = set()
-        self._threads: list[threading.Thread] = []
-        self._ending = False
         self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        """Set when the tasks of the last run must not begin any more."""
 
     def __enter__(self) -> Self:
-        self._threads = [threading.Thread(target=self._drive, daemon=True) for _ in range(self.n_workers)]
-        for thread in self._threads:
-            thread.start()
+        self._idle = [_Child() for _ in range(self.n_workers)]
         return self
 
     def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._ending = True
-        self._drop_tasks()
-        for _ in self._threads:
-            self._tasks.put(None)
-        for thread in self._threads:
-            thread.join()
+        self._stop_tasks()
+        self._pool.shutdown(cancel_futures=True)
+        for child in self._idle:
+            child.end()
 
     def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]:
         """Yield answers as they come, until the deadline in seconds of :func:`time.monotonic`.
 
         Tasks start in their order. Unfinished tasks are stopped at the deadline, or when the caller stops iterating.
         """
-        self._round += 1
         tasks = () if self.late == STOPPED or self.n_workers == 0 else tasks
-        for index, task in enumerate(tasks):
-            self._tasks.put((self._round, index, task, self.shared))
-        left = len(tasks)
+        self._stopped = threading.Event()
+        answers = [
+            self._pool.submit(self._answer, index, task, self.shared, self._stopped) for index, task in enumerate(tasks)
+        ]
         try:
-            while left:
-                number, answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
-                if number == self._round:
-                    left -= 1
-                    yield answer
-        except queue.Empty:
+            seconds = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
+            for answer in as_completed(answers, timeout=seconds):
+                yield answer.result()
+        except TimeoutError:
             pass
         finally:
-            if left:
-                self._drop_tasks()
+            self._stop_tasks()
 
     def stop(self) -> bool:
         """Run nothing more after Ctrl-C; return False if Ctrl-C is to end everything."""
@@ -112,42 +105,34 @@ class Workers:
         self.on_stop()
         return True
 
-    def _drop_tasks(self) -> None:
-        """Drop the waiting tasks and kill the busy children."""
-        with suppress(queue.Empty):
-            while True:
-                self._tasks.get_nowait()
+    def _stop_tasks(self) -> None:
+        """Kill the busy children; tasks that have not begun do not begin."""
         with self._lock:
-            self._dropped = self._round
+            self._stopped.set()
             for child in self._busy:
                 child.process.kill()
-            self._busy.clear()
 
-    def _drive(self) -> None:
-        """Give a child one task after another; replace a child that has ended."""
-        child = _Child()
-        while (waiting := self._tasks.get()) is not None:
-            number, index, task, shared = waiting
+    def _answer(self, index: int, task: Task, shared: Any, stopped: threading.Event) -> Answer:
+        """Give a task to an idle child; replace a child that has ended."""
+        with self._lock:
+            if stopped.is_set():
+                return Answer(index)
+            child = self._idle.pop()
             if child.process.poll() is not None:
                 child.end()
                 child = _Child()
-            with self._lock:
-                if self._ending:
-                    break
-                if number <= self._dropped:  # taken before the deadline, but not begun
-                    continue
-                self._busy.add(child)
-            try:
-                answer = Answer(index, *child.run(task, shared))
-            except Exception as error:
-                if isinstance(error, EOFError | OSError | pickle.UnpicklingError):
-                    error = RuntimeError("its process ended, as it does if memory is short")
-                answer = Answer(index, error=error)
-                child.end()  # half a message may be left in the pipe
+            self._busy.add(child)
+        try:
+            return Answer(index, *child.run(task, shared))
+        except Exception as error:
+            child.end()  # half a message may be left in the pipe
+            if isinstance(error, EOFError | OSError | pickle.UnpicklingError):
+                error = RuntimeError("its process ended, as it does if memory is short")
+            return Answer(index, error=error)
+        finally:
             with self._lock:
                 self._busy.discard(child)
-            self._answers.put((number, answer))
-        child.end()
+                self._idle.append(child)
 
 
 class _Child:

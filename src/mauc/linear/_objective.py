@@ -1,6 +1,7 @@
 """The objective of the linear model and its gradient, for dense or sparse X."""
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,20 +33,24 @@ def _rows_of(X: Any, begin: int, end: int) -> Any:
     return type(X)(rows, shape=(end - begin, X.shape[1]), copy=False)
 
 
-class Objective(Protocol):
+class Objective(ABC):
     """The function that a fit minimises; its rows may be on other machines."""
 
     shape: tuple[int, int]
     """Shape of ``[W, b]``."""
+    fit_intercept: bool
 
+    @abstractmethod
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and the flat gradient."""
 
     def split(self, theta: Floats) -> tuple[Floats, Floats | None]:
-        """Return ``W`` and ``b``, or None."""
+        """Return ``W`` of shape ``(C, d)`` and ``b`` of shape ``(C,)``, or None."""
+        block: NDArray[np.float64] = theta.reshape(self.shape)
+        return (block[:, :-1], block[:, -1]) if self.fit_intercept else (block, None)
 
 
-class LinearObjective:
+class LinearObjective(Objective):
     r"""Compute ``R(activation(X Wᵀ + b)) + (λ/2) ‖W‖²`` and its gradient; the intercept is not penalised.
 
     ``log_term`` adds a log-loss of ``X Wᵀ + b``. ``θ`` is the flattened ``(C, d + 1)`` array ``[W, b]``, or ``(C, d)``
@@ -206,10 +211,3 @@ class LinearObjective:
         slope = gradient
         over_rows(slope.shape, backward)
         return value + sum(lost), slope
-
-    def split(self, theta: Floats) -> tuple[Floats, Floats | None]:
-        """Return ``W`` of shape ``(C, d)`` and ``b`` of shape ``(C,)``, or None."""
-        block: NDArray[np.float64] = theta.reshape(self.shape)
-        if not self.fit_intercept:
-            return block, None
-        return block[:, :-1], block[:, -1]

@@ -148,11 +148,6 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on ``(N, d)`` samples, dense or sparse, and their classes.
 

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from mauc._typing import Floats, Pairs
@@ -199,7 +198,6 @@ def _score_path(
     test: NDArray[np.int64],
 ) -> list[float]:
     """Return the multiclass AUC on the test rows for each penalty."""
-    model = clone(model)
     own, held_out = (None if sample_weight is None else sample_weight[rows] for rows in (train, test))
     scores = []
     with warnings.catch_warnings():

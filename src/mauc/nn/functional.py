@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from mauc.activations import Activation
-from mauc.nn._loss.score import pairwise_of, score_of
+from mauc.nn._loss.score import beaten_by, read_scores
 from mauc.nn._loss.settings import LOG_LOSS, Pairs, loss_of, read_settings
 
 __all__ = ["mauc_loss", "mauc_score", "pairwise_auc"]
@@ -106,7 +107,22 @@ def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: 
     >>> mauc_score(scores, torch.tensor([0, 0, 1, 2])).item()
     0.875
     """
-    return score_of(scores, target, pairs, weight)
+    scores, batch = read_scores(scores, target, pairs, weight)
+    if batch is None:
+        return torch.full((), torch.nan, dtype=torch.float64, device=scores.device)
+    lost = torch.zeros((), dtype=batch.unit.dtype, device=scores.device)
+    for columns, beaten in beaten_by(scores, batch, weighted=weight is not None):
+        # Each share with the weight of its score as a negative.
+        if batch.matrix is not None:
+            lost = lost + (beaten * batch.matrix[:, columns].T[:, batch.y] * batch.row).sum()
+        else:
+            others = beaten.masked_fill_(batch.y == columns[:, None], 0.0)
+            lost = lost + batch.column[columns] @ (others @ batch.row)
+    # One minus the loss: exactly 1 if nothing is lost.
+    value = 1.0 - lost / batch.total.sum()
+    # NaN if no pair is left, or if a score is NaN: it has no place in the order.
+    whole = (batch.total.sum() > 0) & scores.isfinite().all()
+    return torch.where(whole, value.clamp(0.0, 1.0), torch.nan)
 
 
 def pairwise_auc(scores: Tensor, target: Tensor, *, weight: Tensor | None = None) -> Tensor:
@@ -131,4 +147,14 @@ def pairwise_auc(scores: Tensor, target: Tensor, *, weight: Tensor | None = None
             [0.7500,    nan, 1.0000],
             [1.0000, 1.0000,    nan]], dtype=torch.float64)
     """
-    return pairwise_of(scores, target, weight)
+    scores, batch = read_scores(scores, target, "ovo", weight)
+    n_classes = scores.shape[1]
+    matrix = torch.full((n_classes, n_classes), torch.nan, dtype=torch.float64, device=scores.device)
+    if batch is None:
+        return matrix
+    for columns, beaten in beaten_by(scores, batch, weighted=weight is not None):
+        lost = beaten.new_zeros((len(columns), n_classes)).index_add_(1, batch.y, beaten * batch.unit)
+        matrix[columns] = (1.0 - lost).clamp_(0.0, 1.0)
+    there = batch.size > 0
+    known = torch.outer(there, there).fill_diagonal_(False) & scores.isfinite().all()
+    return matrix.masked_fill_(~known, torch.nan)

@@ -20,8 +20,8 @@ from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, check_pairs, check_whole, invalid
 from mauc.metrics.scores import weighted_mean
 from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight
-from mauc.nn._loss.score import score_of
 from mauc.nn._loss.settings import Pairs
+from mauc.nn.functional import mauc_score
 from mauc.partition import ClassPartition
 
 __all__ = ["MAUC"]
@@ -211,7 +211,7 @@ class MAUC(Metric):
         """Compute the exact value on the device of the scores."""
         weight = dim_zero_cat(self.weight)
         target, scores = dim_zero_cat(self.target), dim_zero_cat(self.preds)
-        value = score_of(scores, target, self.pairs, None if bool((weight == 1).all()) else weight)
+        value = mauc_score(scores, target, pairs=self.pairs, weight=None if bool((weight == 1).all()) else weight)
         if bool(value.isnan()):
             _warn_undefined()
         return value.to(torch.get_default_dtype())
@@ -239,10 +239,7 @@ class MAUC(Metric):
         above = own.flip(1).cumsum(1).flip(1) - 0.5 * own
         aucs = _numpy(torch.einsum("jit,it->ij", shares, above))
         tied = _numpy(torch.einsum("jit,it->ij", shares, own))
-        total = _numpy(sums)
-        present = np.flatnonzero(total)
-        v = ClassPartition(present, self.num_classes, total[present]).pair_weights(self.pairs)
-        return aucs, v, tied
+        return aucs, ClassPartition.of_sizes(_numpy(sums)).pair_weights(self.pairs), tied
 
     def _sync_dist(self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None) -> None:
         # torchmetrics gives a rank without a batch a 1-d float32 state, which cannot be gathered with the others'.

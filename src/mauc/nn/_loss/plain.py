@@ -10,6 +10,7 @@ is the log-loss, as in :mod:`mauc.log_loss`; a common factor of all r does not m
 
 import math
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +18,7 @@ import torch
 from torch import Tensor
 
 from mauc._kernels.blocked import blocked_risk
-from mauc._kernels.moments import polynomial_risk
-from mauc._kernels.piecewise import KernelPiece, ranked_risk
+from mauc._kernels.piecewise import KernelPiece
 from mauc._kernels.tiles import Classes
 from mauc.log_loss import partner_weights
 from mauc.nn._loss.batch import (
@@ -35,6 +35,7 @@ from mauc.nn._loss.batch import (
 from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores, row_sums
 from mauc.nn._loss.forms import closed_form, truncated_powers
 from mauc.plan import TOLERANCES, needs_range, plan, radius_for
+from mauc.risk import planned_risk
 from mauc.surrogates import Surrogate
 
 FAINT = 1e-30
@@ -243,25 +244,14 @@ def _numpy_risk(
                 what = f"no polynomial of the {name} surrogate on differences up to {radius:g} is close enough"
                 warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=8)
             value, slope = blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
-        elif found.scheme == "ranked":
-            pieces = (_from_below(surrogate) if bounded else None) or list(found.pieces)
-            value, slope = ranked_risk(problem, pieces, gradient=gradient, dtype=problem.scores.dtype)
         else:
-            (piece,) = found.pieces
-            assert piece.half_width is not None
-            value, slope = polynomial_risk(
-                problem, piece.matrix, piece.half_width, gradient=gradient, dtype=problem.scores.dtype
-            )
+            powers = truncated_powers(surrogate) if bounded and found.scheme == "ranked" else None
+            if powers is not None:  # pieces from −∞ on with the same sum take half the searches
+                pieces = (KernelPiece(-math.inf, end, np.array(row)[:, None], None) for end, *row in powers.numbers)
+                found = replace(found, pieces=tuple(pieces))
+            value, slope = planned_risk(problem, found, gradient=gradient, dtype=problem.scores.dtype)
     of_value = torch.tensor(value, dtype=torch.float64).to(weights.unit)
     return of_value, None if slope is None else Slope(torch.from_numpy(slope).to(scores), None, None)
-
-
-def _from_below(surrogate: Surrogate) -> list[KernelPiece] | None:
-    """Return pieces from −∞ on that sum to a surrogate of scores in [0, 1], or None; they take half the searches."""
-    powers = truncated_powers(surrogate)
-    if powers is None:
-        return None
-    return [KernelPiece(-math.inf, end, np.array(row)[:, None], None) for end, *row in powers.numbers]
 
 
 def _classes(weights: Weights, *, factored: bool) -> Classes:

@@ -1,4 +1,4 @@
-"""The exact multiclass AUC on the device of the scores: every score is searched among the sorted positives."""
+"""Sums for the exact multiclass AUC on the device of the scores: every score is searched among the sorted positives."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,37 +11,7 @@ from mauc.nn._loss.batch import Weights, can_read, weigh
 from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight, pair_matrix
 
 
-def score_of(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
-    """Compute :func:`mauc.nn.functional.mauc_score`."""
-    scores, batch = _read(scores, target, pairs, weight)
-    if batch is None:
-        return torch.full((), torch.nan, dtype=torch.float64, device=scores.device)
-    lost = torch.zeros((), dtype=batch.unit.dtype, device=scores.device)
-    for columns, beaten in beaten_by(scores, batch, weighted=weight is not None):
-        lost = lost + _weighed(beaten, batch, columns)
-    # One minus the loss: exactly 1 if nothing is lost.
-    value = 1.0 - lost / batch.total.sum()
-    # NaN if no pair is left, or if a score is NaN: it has no place in the order.
-    whole = (batch.total.sum() > 0) & scores.isfinite().all()
-    return torch.where(whole, value.clamp(0.0, 1.0), torch.nan)
-
-
-def pairwise_of(scores: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
-    """Compute :func:`mauc.nn.functional.pairwise_auc`."""
-    scores, batch = _read(scores, target, "ovo", weight)
-    n_classes = scores.shape[1]
-    matrix = torch.full((n_classes, n_classes), torch.nan, dtype=torch.float64, device=scores.device)
-    if batch is None:
-        return matrix
-    for columns, beaten in beaten_by(scores, batch, weighted=weight is not None):
-        lost = beaten.new_zeros((len(columns), n_classes)).index_add_(1, batch.y, beaten * batch.unit)
-        matrix[columns] = (1.0 - lost).clamp_(0.0, 1.0)
-    there = batch.size > 0
-    known = torch.outer(there, there).fill_diagonal_(False) & scores.isfinite().all()
-    return matrix.masked_fill_(~known, torch.nan)
-
-
-def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Weights | None]:
+def read_scores(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Weights | None]:
     """Return scores that can be sorted, and the weights of the pairs; None if there is no row."""
     check_tensors("scores", scores, target, weight)
     n_classes = scores.shape[1]
@@ -97,11 +67,3 @@ def beaten_by(
             yield columns, 0.5 * (below.gather(1, lower.long()) + below.gather(1, upper.long()))
         else:
             yield columns, (lower + upper).to(exact) / (2.0 * size[columns, None].clamp(min=1))
-
-
-def _weighed(beaten: Tensor, batch: Weights, columns: Tensor) -> Tensor:
-    """Sum the ``(columns, N)`` shares, each with the weight of its score as a negative."""
-    if batch.matrix is not None:
-        return (beaten * batch.matrix[:, columns].T[:, batch.y] * batch.row).sum()
-    others = beaten.masked_fill_(batch.y == columns[:, None], 0.0)
-    return batch.column[columns] @ (others @ batch.row)
