@@ -1,6 +1,9 @@
 """What the default models of a stack take: tables of mixed columns, texts, sparse matrices, groups."""
 
+import os
+import subprocess
 import sys
+from platform import machine
 from typing import ClassVar
 
 import numpy as np
@@ -12,12 +15,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mauc.ensemble import MAUCStackingClassifier, TableColumns, default_estimators
 from mauc.ensemble import planner as module
 from mauc.ensemble.classifier import _encode
-from mauc.ensemble.columns import for_sparse
+from mauc.ensemble.columns import TextColumn, for_sparse
 from mauc.ensemble.combination import OutOfFold
 from mauc.model_selection import group_folds
 
@@ -356,3 +359,34 @@ def test_texts_are_encoded_alike_with_any_number_of_threads():
         with threadpool_limits(n_threads):
             found.append(_encode(None, TableColumns(0), table, rows, None)[1])
     np.testing.assert_array_equal(*found)
+
+
+CODES = """
+import numpy, pandas, sys
+from mauc.ensemble.columns import TextColumn
+codes = [a + b for a in "abcdefgh" for b in "stuvwxyz"]
+numbers = TextColumn().fit_transform(pandas.Series(numpy.random.default_rng(0).choice(codes, 500), name="code"))
+sys.stdout.buffer.write(numbers.iloc[:, :30].to_numpy().tobytes())
+"""
+
+
+def test_codes_without_common_letters_are_encoded_alike_by_every_processor():
+    """Their singular values are equal: without a tie-breaker, rounding chose the components."""
+    pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+    if not any(each.get("internal_api") == "openblas" for each in threadpool_info()) or machine() != "x86_64":
+        pytest.skip("only OpenBLAS on x86 can take the code of another processor")
+    found = []
+    for processor in ("Sandybridge", "Nehalem"):
+        env = os.environ | {"OPENBLAS_CORETYPE": processor}
+        done = subprocess.run([sys.executable, "-c", CODES], env=env, capture_output=True, check=True)
+        found.append(np.frombuffer(done.stdout).reshape(500, 30))
+    np.testing.assert_allclose(*found, atol=1e-6)
+    assert np.ptp(found[0], axis=0).min() > 0.1
+
+
+def test_texts_that_differ_in_case_alone_give_no_component_of_rounding_errors():
+    pandas = pytest.importorskip("pandas")
+    texts = pandas.Series(["oak", "OAK", "elm", "ELM", "yew", "YEW"] * 3, name="tree")
+    numbers = TextColumn().fit_transform(texts)
+    assert list(numbers.columns) == ["tree_0", "tree_1", "tree_2", "tree_place"]
+    assert np.abs(numbers.iloc[:, :3]).max().min() > 0.1

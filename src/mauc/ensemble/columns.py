@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -108,7 +109,13 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         sample = hashed[np.sort(drawn)]
         n_components = max(1, min(30, sample.shape[0] - 1))
         tfidf = TfidfTransformer().fit(sample)
-        svd = TruncatedSVD(n_components, random_state=self.random_state).fit(tfidf.transform(sample))
+        # Texts without a common n-gram, such as codes of two letters, have equal singular values, and then rounding,
+        # which depends on the processor, chooses the components. Slightly different lengths fix them.
+        lengths = 1.0 + 1e-6 * np.linspace(0.0, 1.0, sample.shape[0])
+        svd = TruncatedSVD(n_components, random_state=self.random_state)
+        svd.fit(sparse.diags_array(lengths) @ tfidf.transform(sample))
+        n_sound = int((svd.singular_values_ > 1e-6 * svd.singular_values_[0]).sum())  # the others are rounding errors
+        svd.components_ = svd.components_[: max(1, n_sound)]
         self.encoder_ = make_pipeline(hashing, tfidf, svd)
         # An array is one file in a model file; a list has a node for each text.
         self.known_ = np.array(sorted(texts) if 2 * len(texts) <= len(column) else [], dtype=str)
