@@ -170,25 +170,26 @@ def _verdict(runs: dict[str, dict[str, Result]], differences: dict[str, Comparis
 
 
 def _several_splits(store: Store, index: Index, tolerance: float) -> str:
-    """Compare the means over all splits of each table, with the limit of the most splits and no load."""
+    """Compare the means over the splits that all tables of a group have, with the limit of the most splits, no load."""
     ours = [cell for cell in store.results if cell.method == OURS and not cell.load]
     limit = max((cell.limit for cell in ours), key=lambda limit: len({c.seed for c in ours if c.limit == limit}))
-    seeds = sorted({cell.seed for cell in ours if cell.limit == limit})
-    if len(seeds) == 1:
+    runs = {cell: store.results[cell] for cell in ours if cell.limit == limit}
+    if len({cell.seed for cell in runs}) == 1:
         return ""
     parts = [
-        f"## {len(seeds)} splits of each table, {limit:g} seconds",
-        f"The same with the seeds 0 to {len(seeds) - 1} for the split and for `mauc fit`. Δ is the mean of `mauc fit` "
-        "minus that of the baseline whose mean is better, ± two standard errors over the splits. The splits share "
-        "rows, so these errors are too small.",
+        f"## Several splits, {limit:g} seconds",
+        "The same with the seeds 0, 1, … for the split and for `mauc fit`. Δ is the mean of `mauc fit` minus that of the "
+        "baseline whose mean is better, ± two standard errors over the splits. The splits share rows, so these errors "
+        "are too small.",
     ]
     for title, belongs in GROUPS.items():
-        found = {name: _splits(store, name, limit, seeds) for name, about in index.items() if belongs(about)}
+        names = [name for name, about in index.items() if belongs(about) and Cell(name, OURS, limit) in runs]
+        seeds = [k for k in sorted({c.seed for c in runs}) if all(Cell(n, OURS, limit, seed=k) in runs for n in names)]
+        found = {name: _splits(store, name, limit, seeds) for name in names}
         complete = {name: scores for name, scores in found.items() if scores}
-        if complete:
+        if complete and len(seeds) > 1:
             parts += [f"### {title}, {len(seeds)} splits ({len(complete)})", _splits_table(complete, tolerance)]
-    runs = [store.results[cell] for cell in ours if cell.limit == limit]
-    cut, longest = sum(bool(run.get("cut")) for run in runs), max(run["seconds"] for run in runs)
+    cut, longest = sum(bool(run.get("cut")) for run in runs.values()), max(run["seconds"] for run in runs.values())
     last = f"The limit cut training in {cut} of these {len(runs)} runs. The longest took {longest:.1f} s."
     return "\n\n".join([*parts, last])
 

@@ -19,7 +19,7 @@ from mauc.ensemble.tree_columns import TreeColumns
 
 Effort = Literal["quick", "normal", "best"]
 EFFORTS = {"quick": 12.0, "normal": 48.0, "best": 600.0}
-"""Work of all members together; normal takes about 40 s on two idle cores."""
+"""Work of all members together, in seconds of one core; normal takes 30 to 50 s on two idle cores."""
 FORESTS = ("et", "rf", "rf_deep", "et_deep")
 TREES = {*FORESTS, "hgb", "hgb_deep"}
 FEW_ROWS = 3_500
