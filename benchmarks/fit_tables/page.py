@@ -178,9 +178,9 @@ def _several_splits(store: Store, index: Index, tolerance: float) -> str:
         return ""
     parts = [
         f"## Several splits, {limit:g} seconds",
-        "The same with the seeds 0, 1, … for the split and for `mauc fit`. Δ is the mean of `mauc fit` minus that of the "
-        "baseline whose mean is better, ± two standard errors over the splits. The splits share rows, so these errors "
-        "are too small.",
+        "The same with the seeds 0, 1, … for the split and for `mauc fit`. Δ is the mean of `mauc fit` minus that of "
+        "the baseline whose mean is better, ± two standard errors over the splits. The splits share rows, so these "
+        "errors are too small.",
     ]
     for title, belongs in GROUPS.items():
         names = [name for name, about in index.items() if belongs(about) and Cell(name, OURS, limit) in runs]
