@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help:
 	@echo 'make demo    compare models on a bundled sample, write mauc-report/demo.html'
-	@echo 'make test    lint, then all tests and doctests'
+	@echo 'make test    lint, then tests and doctests, without those marked slow'
 	@echo 'make quick   lint by ruff, then the tests of the core: while you work'
 	@echo 'make nightly the slow tests, and the tests of the experiments'
 	@echo 'make kills   kill commands at random moments, look at what they leave (KILLS=40)'
