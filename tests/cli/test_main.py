@@ -129,7 +129,7 @@ def test_readme_has_the_numbers_of_the_demo(tmp_path, monkeypatch):
     interval = found["models"][0]["mauc"]
     readme = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
     assert f"**{100 * interval['score']:.1f} % of the time**" in readme
-    assert f"({100 * interval['low']:.1f} to {100 * interval['high']:.1f} %)" in readme
+    assert f"95 % interval is {100 * interval['low']:.1f} to {100 * interval['high']:.1f} %" in readme
     assert len(found["models"]) == 6
     # Every other model is below the winner, by more than chance.
     assert max(model["mauc"]["score"] for model in found["models"][1:]) < found["models"][0]["mauc"]["score"]
