@@ -21,7 +21,7 @@ from mauc._typing import Floats, Ints
 from mauc.activations import activate
 from mauc.boosting import lightgbm_metric, lightgbm_objective
 from mauc.ensemble import MAUCStackingClassifier
-from mauc.ensemble.bases import KernelColumns, default_estimators
+from mauc.ensemble.bases import KernelColumns, class_scores, default_estimators
 from mauc.linear import MAUCClassifier
 from mauc.metrics import mauc_score
 from mauc.model_selection import RareClassKFold
@@ -279,15 +279,20 @@ def _ordered(task: Task) -> Outcome:
     return Outcome(scores_by_code(model, task.X_test, task.n_classes), {"weights": model.weights_}, seconds)
 
 
+def _model_scores(stack: MAUCStackingClassifier, X: Any) -> Floats:
+    """Return the ``(K, N, C)`` scores of all models of a stack."""
+    return np.stack([class_scores(model, X, len(stack.classes_)) for model in stack.estimators_])
+
+
 def _weights_alone(task: Task) -> Outcome:
     model, seconds = _stack(task)
     found = replace(model._combination, share=1.0)
-    return Outcome(found.scores(model._model_scores(task.X_test)), {"weights": model.weights_}, seconds)
+    return Outcome(found.scores(_model_scores(model, task.X_test)), {"weights": model.weights_}, seconds)
 
 
 def _average(task: Task) -> Outcome:
     model, seconds = _stack(task)
-    return Outcome(model._model_scores(task.X_test).mean(axis=0), {}, seconds)
+    return Outcome(_model_scores(model, task.X_test).mean(axis=0), {}, seconds)
 
 
 def _best_by_cv(task: Task) -> Outcome:
