@@ -27,10 +27,14 @@ def visible(text: object, *, lines: bool = False) -> str:
 def as_cell(value: Any) -> Any:
     """Return a cell of a CSV file: quote text that a spreadsheet would run as a formula; numbers stay.
 
-    >>> [as_cell(value) for value in ("=1+1", "-0.5", "-x", "'=1", "oak", -2)]
-    ["'=1+1", '-0.5', "'-x", "''=1", 'oak', -2]
+    A formula has a letter or a digit, so classes such as + and -- stay as they are.
+
+    >>> [as_cell(value) for value in ("=1+1", "-0.5", "-x", "'=1", "oak", "+", -2)]
+    ["'=1+1", '-0.5', "'-x", "''=1", 'oak', '+', -2]
     """
-    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) and not NUMBER.fullmatch(value) else value
+    if not isinstance(value, str) or NUMBER.fullmatch(value):
+        return value
+    return f"'{value}" if FORMULA.match(value) and any(map(str.isalnum, value)) else value
 
 
 def of_cell(value: Any) -> Any:

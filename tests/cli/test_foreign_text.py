@@ -53,7 +53,7 @@ def test_cells_come_back(text):
 def test_formulas_are_quoted_and_numbers_are_not():
     for text in ("=1+1", "+a", "-a", "@SUM(A1)", "\tx", "\rx", " =1", "＝1", "'=1", "-1+cmd|' /C calc'!A0", "--5"):
         assert as_cell(text) == "'" + text
-    for value in ("-0.5", "+.5e-7", "-1", "oak", "a=1", "", "-inf", -0.5, None, True, "'tis"):
+    for value in ("-0.5", "+.5e-7", "-1", "oak", "a=1", "", "-inf", -0.5, None, True, "'tis", "+", "--"):
         assert as_cell(value) is value
 
 

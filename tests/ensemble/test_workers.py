@@ -12,8 +12,9 @@ from sleeper import Breaker, Sleeper
 
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.ensemble import classifier as module
+from mauc.ensemble.fitting import InProcess
 from mauc.ensemble.planner import Member, StackPlan
-from mauc.ensemble.workers import Workers
+from mauc.ensemble.workers import Answer, Workers
 
 
 def alive(process):
@@ -157,3 +158,28 @@ def test_where_nothing_is_ready_there_is_a_small_forest(monkeypatch):
     assert list(model.cut_) == ["starter", "forever"]
     assert model.score(X, y) > 0.8
     assert math.isfinite(model.oof_scores_["combination"])
+
+
+class _NoMemory(InProcess):
+    """Fails to encode texts, as a child does that has too little memory."""
+
+    def run(self, tasks, deadline):
+        if tasks and tasks[0][0] is module._encode:
+            return iter([Answer(0, error=RuntimeError("no memory"))])
+        return super().run(tasks, deadline)
+
+
+def test_texts_are_encoded_within_the_time_limit_and_after_an_error(monkeypatch):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+    planned(monkeypatch, et=dict(default_estimators(0, 5))["et"])
+    y = np.arange(120) % 3
+    words = [f"{'abc'[k]} {j} " + "word " * 600 for j, k in enumerate(y)]
+    X = pd.DataFrame({"note": words})
+    model = MAUCStackingClassifier(time_limit=6.0).fit(X, y)
+    replaced = "are replaced by their places in the alphabet: "
+    assert model.cut_["texts and dates"] == replaced + "there is no time to encode them"
+    model = MAUCStackingClassifier()
+    model._train(X, y, deadline=later(), workers=_NoMemory(None))
+    assert model.cut_["texts and dates"] == replaced + "encoding them failed: no memory"
+    assert model.oof_scores_["combination"] > 0.9

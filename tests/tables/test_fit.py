@@ -348,12 +348,49 @@ def test_frames_that_are_no_tables_are_refused_in_training_and_prediction(planne
     table = mixed(150)[["size", "soil", "kind"]]
     fitted = fit_table(table, "kind", importance=False)
     for use in (fitted.predict_proba, lambda rows: fit_table(rows, "kind")):
-        with pytest.raises(ValueError, match="table must be a pandas data frame, got ndarray: pass"):
+        with pytest.raises(ValueError, match="table must be a data frame, got ndarray: pass"):
             use(table.to_numpy())
         with pytest.raises(ValueError, match="the table has two columns named 'size': rename one"):
             use(table[["size", "size", "soil", "kind"]])
         with pytest.raises(ValueError, match="the table has no rows"):
             use(table.head(0))
+
+
+def test_frames_of_other_libraries(planned):
+    planned()
+
+    class Frame:  # as polars.DataFrame and pyarrow.Table
+        def __init__(self, table):
+            self.table = table
+
+        def to_pandas(self):
+            return self.table
+
+    table = mixed(150)[["size", "soil", "kind"]]
+    fitted = fit_table(Frame(table), "kind", importance=False)
+    pd.testing.assert_frame_equal(fitted.predict_proba(Frame(table)), fitted.predict_proba(table))
+    assert fitted.predict(Frame(table)).equals(fitted.predict(table))
+
+
+def test_codes_that_pandas_reads_as_floats(planned):
+    planned()
+    table = mixed()[["soil", "kind"]]
+    table["soil"] = table["soil"].map({"peat": "1", "sand": "2", "loam": "x"})
+    fitted = fit_table(table, "kind", importance=False)
+    rows = pd.DataFrame({"soil": ["1", "2", None]})
+    expected = fitted.predict_proba(rows)
+    pd.testing.assert_frame_equal(fitted.predict_proba(rows.astype("float64")), expected)
+    assert fitted.predict_proba(pd.DataFrame({"soil": [1.5, 1e300]})).notna().all(axis=None)
+
+
+def test_duplicates_in_all_folds_are_counted(planned):
+    planned()
+    table = mixed(200)[["size", "soil", "kind"]].assign(size=np.arange(200) / 7)
+    table = pd.concat([table, table.head(100)], ignore_index=True)
+    with pytest.warns(UserWarning, match="test rows duplicate training rows"):
+        fitted = fit_table(table, "kind", cv=3, importance=False)
+    (flag,) = [each for each in fitted.flags if each.kind == "rows"]
+    assert 100 < int(flag.text.split()[0]) <= 200
 
 
 @pytest.mark.parametrize(("classes", "kind"), [([3, 10, 7], "i"), ([1.0, 2.0, 3.0], "f"), ([True, False], "b")])

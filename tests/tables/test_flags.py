@@ -100,16 +100,16 @@ def test_class_labels_one_row_and_tiny_tables():
 
 def test_rows_in_both_parts():
     table = pd.DataFrame({"x": [1.0, 2.0, 1.0, np.nan, np.nan, 7.0], "s": ["a", "b", "a", None, None, "c"]})
-    (found,) = flag_duplicates(cell_hashes(table), np.array([0, 1, 3]), np.array([2, 4, 5]))
+    (found,) = flag_duplicates(cell_hashes(table), [(np.array([0, 1, 3]), np.array([2, 4, 5]))])
     assert (found.kind, found.column) == ("rows", None)
     assert found.text.startswith("2 test rows duplicate training rows (66.7 % of the test rows): use --drop-duplicates")
-    assert flag_duplicates(cell_hashes(table), np.array([0, 2]), np.array([1, 3])) == []
+    assert flag_duplicates(cell_hashes(table), [(np.array([0, 2]), np.array([1, 3]))]) == []
     counted = table.assign(Id=range(6))
-    assert flag_duplicates(cell_hashes(counted), np.array([0, 1, 3]), np.array([2, 4, 5])) == []
-    (found,) = flag_duplicates(cell_hashes(counted), np.array([0, 1, 3]), np.array([2, 4, 5]), ignore=["Id"])
+    assert flag_duplicates(cell_hashes(counted), [(np.array([0, 1, 3]), np.array([2, 4, 5]))]) == []
+    (found,) = flag_duplicates(cell_hashes(counted), [(np.array([0, 1, 3]), np.array([2, 4, 5]))], ignore=["Id"])
     assert "2 test rows duplicate training rows in all columns that are not flagged (66.7 %" in found.text
-    assert flag_duplicates(cell_hashes(table), np.array([0, 1]), np.array([2]), ignore=list(table)) == []
-    (one,) = flag_duplicates(cell_hashes(table), np.array([0, 1]), np.array([2, 5]))
+    assert flag_duplicates(cell_hashes(table), [(np.array([0, 1]), np.array([2]))], ignore=list(table)) == []
+    (one,) = flag_duplicates(cell_hashes(table), [(np.array([0, 1]), np.array([2, 5]))])
     assert one.text.startswith("1 test row duplicates a training row (50.0 %")
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.api.types import infer_dtype
 
 from mauc._tables.errors import Failure
-from mauc._tables.read import Table, count_of, nearest, other_columns, rows_with_lists
+from mauc._tables.read import EXACT, Table, count_of, nearest, other_columns, rows_with_lists
 from mauc._validation import listing
 from mauc.ensemble import TableColumns
 
@@ -99,6 +99,9 @@ def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]
         values = known[name]
         # TableColumns treats cells that are no longer numbers as missing, with a warning.
         if kind != "number" and values.dtype.kind in "iufb":
+            # Codes such as 1 and 2 come as 1.0 and 2.0 if a cell is missing.
+            if values.dtype.kind == "f" and ((values.dropna() % 1 == 0) & (values.dropna().abs() < EXACT)).all():
+                values = values.astype("Int64")
             known[name] = values.astype(object).where(values.notna(), None).map(str, na_action="ignore")
         if kind == DAY_FIRST:
             dates = days_first_to_iso(values)

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from mauc._tables.errors import Failure, Usage
+from mauc._tables.errors import Failure
 from mauc._typing import Floats, Ints
 from mauc.decision import MAUCDecision
 from mauc.decision.posterior import log_scores, posterior_of
@@ -77,8 +77,6 @@ def read_costs(decide: str, labels: NDArray[Any]) -> Floats | None:
     """
     if decide in ("balanced", "accuracy"):
         return None
-    if not decide.lower().endswith(".csv"):
-        raise Usage(f"--decide must be balanced, accuracy or a table of costs such as costs.csv, got {decide!r}")
     try:
         # All as text: a class may be called 01 or NA.
         cells = pd.read_csv(decide, header=None, dtype=str, keep_default_na=False)

@@ -365,7 +365,7 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     cut: list[str] = []
     if options.most_rows:
         data, train, test = _few_rows(data, train, test, options.most_rows, seed, cut)
-        labels = data.labels
+        folds, labels = [(train, test)], data.labels
     progress.step("checking the columns")
     some = train[of_some_classes(data.codes[train], seed)]
     now = time.monotonic()
@@ -380,7 +380,7 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
         cut.append("the search for columns that may leak the answer was not ready in time")
     cells = cell_hashes(data.features)
     flagged = {str(flag.column) for flag in flags}
-    flags += flag_duplicates(cells, train, test, ignore=flagged, dropped=options.drop_duplicates)
+    flags += flag_duplicates(cells, folds, ignore=flagged, dropped=options.drop_duplicates)
     trainer = Trainer(data, options, costs, progress, workers)
     # The rest of the time is for writing the model and the report: many trees take seconds.
     ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)

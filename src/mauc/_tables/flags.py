@@ -20,7 +20,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from mauc._tables.columns import are_dates
-from mauc._tables.data import by_group, stratified
+from mauc._tables.data import Split, by_group, stratified
 from mauc._tables.errors import Failure
 from mauc._tables.read import Table
 from mauc._tables.saved_scores import Hashes, row_hashes
@@ -114,23 +114,24 @@ def flag_columns(
 
 
 def flag_duplicates(
-    cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore: Collection[str] = (), *, dropped: bool = False
+    cells: Mapping[str, Hashes], splits: Sequence[Split], ignore: Collection[str] = (), *, dropped: bool = False
 ) -> list[Flag]:
     """Flag test rows that equal training rows in every column, except those to ``ignore``, such as a row number.
 
     ``cells`` are the hashes of all cells, by column. ``dropped``: rows that equal others in the target too are gone.
-    One such row in a thousand is not worth a flag.
+    Fewer than one duplicate in 1,000 test rows gives no flag.
     """
     if not cells.keys() - set(ignore):
         return []
     hashes = row_hashes({name: each for name, each in cells.items() if name not in ignore})
-    n = int(np.isin(hashes[test], hashes[train]).sum())
-    if n < max(1.0, 0.001 * len(test)):
+    n = sum(int(np.isin(hashes[test], hashes[train]).sum()) for train, test in splits)
+    n_tested = sum(len(test) for _, test in splits)
+    if n < max(1.0, 0.001 * n_tested):
         return []
     advice = "" if dropped else "use --drop-duplicates, or "
     rows = "1 test row duplicates a training row" if n == 1 else f"{n} test rows duplicate training rows"
     text = (
-        f"{rows}{' in all columns that are not flagged' if ignore else ''} ({100 * n / len(test):.1f} % of the test "
+        f"{rows}{' in all columns that are not flagged' if ignore else ''} ({100 * n / n_tested:.1f} % of the test "
         f"rows): {advice}keep related rows together with --group"
     )
     return [Flag("rows", None, math.nan, text)]
@@ -342,13 +343,15 @@ def are_recurring_codes(name: str, values: Any, labels: NDArray[Any], seed: int 
 
     A number that predicts the class as well by its size as by its exact value is a measurement, not a code.
     """
+    is_number, is_id = values.dtype.kind in "iuf", _is_named_as_id(name)
+    if values.dtype.kind in "bM" or (is_number and not is_id):
+        return False
     known = values.dropna()
     codes = known.unique()
-    is_number = values.dtype.kind in "iuf"
-    if len(codes) < 20 or len(known) < 1.5 * len(codes) or values.dtype.kind in "bM":
+    if len(codes) < 20 or len(known) < 1.5 * len(codes):
         return False
-    if not _is_named_as_id(name):
-        return not is_number and _are_letters_with_digits(codes[:500].astype(str))
+    if not is_id:
+        return _are_letters_with_digits(codes[:500].astype(str))
     if not is_number:
         return True
     if not np.array_equal(known, np.floor(known)):

@@ -63,7 +63,7 @@ def importance_within(
                 break
             once = longer
         rows, n_repeats, most = others, repeats, more
-    columns, n_columns = [str(name) for name in table.columns], max(1, int(planned / once * n_all))
+    columns, n_columns = [str(name) for name in table.columns], max(1, int(planned / max(once, 1e-9) * n_all))
     if n_columns < n_all:
         alone = [column_recall(table[name].iloc[rows], labels[rows]) for name in columns]
         columns = [columns[k] for k in np.argsort(-np.array(alone), kind="stable")[:n_columns]]

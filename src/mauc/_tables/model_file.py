@@ -69,28 +69,30 @@ class TableModel:
         """
         import pandas as pd
 
-        classes = self._typed_classes()
+        classes, (scores, index) = self._typed_classes(), self._scores_of(table)
         order = sorted(range(len(classes)), key=classes.__getitem__)  # 2 before 10
-        return pd.DataFrame(self._scores_of(table)[:, order], columns=[classes[k] for k in order], index=table.index)
+        return pd.DataFrame(scores[:, order], columns=[classes[k] for k in order], index=index)
 
     def predict(self, table: Any) -> Any:
         """Return a series of the predicted classes."""
         import pandas as pd
 
-        predicted, classes = self.decided(self._scores_of(table)), self._typed_classes()
-        return pd.Series([classes[k] for k in predicted], index=table.index, name=self.target)
+        classes, (scores, index) = self._typed_classes(), self._scores_of(table)
+        return pd.Series([classes[k] for k in self.decided(scores)], index=index, name=self.target)
 
-    def _scores_of(self, table: Any) -> Any:
+    def _scores_of(self, table: Any) -> tuple[Any, Any]:
+        """Return the ``(N, C)`` scores of a user's data frame, and its index."""
         from mauc._tables.columns import same_columns
-        from mauc._tables.read import as_read
+        from mauc._tables.read import as_frame, as_read
 
+        table = as_frame(table)
         with in_python():
             known, _ = same_columns(as_read(table), self, Path("the table"))
             scores = self.scores(known)
         if not np.isfinite(scores).all():
             advice = "look for huge numbers in it"
             raise invalid("table", "must give finite scores", "others in some rows", advice)
-        return scores
+        return scores, table.index
 
     def _typed_classes(self) -> list[Any]:
         return [CLASS_TYPES[self.class_type](name) for name in self.classes]

@@ -38,6 +38,10 @@ class Options:
             raise Usage(f"--min-rows must be 1 or more, got {self.min_rows}")
         if self.effort not in ("quick", "normal", "best"):
             raise Usage(f"--effort must be quick, normal or best, got {self.effort!r}")
+        if self.decide not in ("balanced", "accuracy") and not self.decide.lower().endswith(".csv"):
+            raise Usage(
+                f"--decide must be balanced, accuracy or a table of costs such as costs.csv, got {self.decide!r}"
+            )
         if self.dates not in (None, "day-first", "month-first"):
             raise Usage(f"--dates must be day-first or month-first, got {self.dates!r}")
         for option, name in (("--target", self.target), ("--group", self.group), ("--time-column", self.time_column)):

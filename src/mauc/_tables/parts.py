@@ -147,7 +147,7 @@ def fits(path: Path) -> bool:
         metadata = open_parquet(path).metadata
         cells = metadata.num_rows * metadata.num_columns
     else:
-        cells = path.stat().st_size / (GZIPPED_CELL if path.suffix == ".gz" else CSV_CELL)
+        cells = path.stat().st_size / (GZIPPED_CELL if path.suffix.lower() == ".gz" else CSV_CELL)
     return cells * BYTES_PER_CELL < MEMORY_SHARE * available_memory()
 
 

@@ -105,11 +105,19 @@ def checked_table(table: Table, path: Path) -> Table:
     return as_in_text(table)
 
 
-def as_read(table: Table) -> Table:
+def as_frame(table: Any) -> Table:
+    """Return a data frame of pandas, made of one of another library if need be."""
+    import pandas as pd
+
+    table = table.to_pandas() if hasattr(table, "to_pandas") else table
+    if not isinstance(table, pd.DataFrame):
+        raise invalid("table", "must be a data frame", type(table).__name__, "pass pandas.DataFrame(…)")
+    return table
+
+
+def as_read(table: Any) -> Table:
     """Return a data frame of the user as :func:`read_table` returns tables."""
-    if not hasattr(table, "columns"):
-        raise invalid("table", "must be a pandas data frame", type(table).__name__, "pass pandas.DataFrame(…)")
-    return checked_table(table.reset_index(drop=True), Path("the table"))
+    return checked_table(as_frame(table).reset_index(drop=True), Path("the table"))
 
 
 @contextmanager

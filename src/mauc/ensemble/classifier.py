@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -216,7 +216,12 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             over which the classes are spread evenly; a splitter receives the groups.
         """
         limit = None if self.time_limit is None else check_real("time_limit", self.time_limit, low=0)
-        self._train(X, y, sample_weight, groups, deadline=None if limit is None else time.monotonic() + limit)
+        deadline = None if limit is None else time.monotonic() + limit
+        # The user's models stay in this process, because a child may not be able to import them.
+        in_children = limit is not None and self.estimators is None
+        n_workers = None if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
+        with Workers(n_workers) if in_children else nullcontext() as workers:
+            self._train(X, y, sample_weight, groups, deadline=deadline, workers=workers)
         return self
 
     def _train(
@@ -233,7 +238,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     ) -> Fits:
         """Fit until a deadline in seconds of :func:`time.monotonic`; every model also scores the ``extra`` rows.
 
-        The caller ends its ``workers``.
+        Without ``workers`` the models are fitted in this process.
         """
         self._check_parameters()
         X = self._checked(X, reset=True)
@@ -275,25 +280,25 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
         now = time.monotonic()
         left = math.inf if deadline is None else deadline - now
-        with self._runner(data, deadline, workers) as runner:
-            n_first = 0 if self.estimators else 2
-            fits = fit_folds(plan.members, data, runner, now + 0.75 * left, refitted, score, watch, n_first)
-            no_trees = fits.cut and not self.estimators and not TREES.intersection(fits.folds)
-            if no_trees or not fits.folds:
-                # In this process, because a child may not have started yet. 60 trees take up to half a second.
-                late = now + left - time.monotonic() < 0.5
-                trees = starter(self.random_state, len(classes), 20 if late else 60)
-                first = plan.members[0] if self.estimators else trees
-                if late and first is trees:
-                    self.cut_["starter"] = "has 20 trees instead of 60: there is no time for more"
-                fits.add(fit_folds([first], data, InProcess(data), math.inf, {*refitted, "starter"}, score, watch))
-            _drop_weak_odds(fits, score)
-            names = list(fits.folds)
-            learnt = self._combine(fits, data, pairs, runner, now + 0.87 * left)
-            used = [name for name, used in zip(names, learnt.combination.used, strict=True) if used]
-            needed = refitted.intersection(used) - set(fits.full)
-            again = [member for member in plan.members if member.name in needed]
-            fit_all_rows(again, fits, runner, now + left, watch)
+        runner = self._runner(data, workers)
+        n_first = 0 if self.estimators else 2
+        fits = fit_folds(plan.members, data, runner, now + 0.75 * left, refitted, score, watch, n_first)
+        no_trees = fits.cut and not self.estimators and not TREES.intersection(fits.folds)
+        if no_trees or not fits.folds:
+            # In this process, because a child may not have started yet. 60 trees take up to half a second.
+            late = now + left - time.monotonic() < 0.5
+            trees = starter(self.random_state, len(classes), 20 if late else 60)
+            first = plan.members[0] if self.estimators else trees
+            if late and first is trees:
+                self.cut_["starter"] = "has 20 trees instead of 60: there is no time for more"
+            fits.add(fit_folds([first], data, InProcess(data), math.inf, {*refitted, "starter"}, score, watch))
+        _drop_weak_odds(fits, score)
+        names = list(fits.folds)
+        learnt = self._combine(fits, data, pairs, runner, now + 0.87 * left)
+        used = [name for name, used in zip(names, learnt.combination.used, strict=True) if used]
+        needed = refitted.intersection(used) - set(fits.full)
+        again = [member for member in plan.members if member.name in needed]
+        fit_all_rows(again, fits, runner, now + left, watch)
         self.cut_ |= fits.cut
         self.named_estimators_ = {name: fits.model(name, len(classes)) for name in names}
         self.seconds_ = {name: fits.seconds[name] for name in names}
@@ -333,7 +338,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         )
         if self.columns_ is None:
             return X, extra
-        columns, late = clone(self.columns_), False
+        columns, reason = clone(self.columns_), ""
         is_table = isinstance(columns, TableColumns)
         if workers is not None and deadline is not None and is_table and has_long_texts(X, workers.n_workers > 0):
             now = time.monotonic()
@@ -343,13 +348,12 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             if answers and answers[0].error is None:
                 self.columns_, numbers, extra = answers[0].value
                 return numbers, extra
-            late = not answers  # after an error, try again here
-            columns.set_params(quick=late)
+            # The quick way also after an error: the child may have had too little memory.
+            reason = f"encoding them failed: {answers[0].error}" if answers else "there is no time to encode them"
+            columns.set_params(quick=True)
         self.columns_, numbers, extra = _encode(None, columns, X, used_rows, extra)
-        if late and self.columns_.others_:
-            self.cut_["texts and dates"] = (
-                "are replaced by their places in the alphabet: there is no time to encode them"
-            )
+        if reason and self.columns_.others_:
+            self.cut_["texts and dates"] = f"are replaced by their places in the alphabet: {reason}"
         return numbers, extra
 
     def _plan(self, X: Any, n_classes: int, order: Ints | None) -> StackPlan:
@@ -375,18 +379,11 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         members = (Member(m.name, for_sparse(m.model, X.shape[1], self.random_state), m.rows) for m in plan.members)
         return StackPlan(tuple(members), plan.n_folds)
 
-    def _runner(
-        self, data: TrainingData, deadline: float | None, workers: Workers | None
-    ) -> AbstractContextManager[Runner]:
-        """Return child processes if there is a deadline; the user's models stay in this process.
-
-        A child may not be able to import them.
-        """
-        if deadline is None or self.estimators is not None:
+    def _runner(self, data: TrainingData, workers: Workers | None) -> Runner:
+        if workers is None:
             return InProcess(data, self.n_jobs)
-        own = workers or Workers(None if self.n_jobs is None else int(effective_n_jobs(self.n_jobs)))
-        own.shared = data
-        return nullcontext(own) if workers else own
+        workers.shared = data
+        return workers
 
     def _out_of_fold(self, scores: Floats, data: TrainingData) -> tuple[Ints, OutOfFold]:
         """Return the held-out rows, or a sample of many, and the ``(K, N, C)`` scores of these rows."""
@@ -499,7 +496,9 @@ def _drop_weak_odds(fits: Fits, score: Callable[[Floats], float], most_behind: f
     Classes that are numbers may be mere codes. On 20 tables whose numbers have an order the models gain 0.7 points of
     test MAUC x 100. With this rule they lose nothing on 15 tables of codes (``docs/results/tabular-details.md``).
     """
-    found = {name: score(held_out) for name, held_out in fits.held_out.items()} if ODDS[0] in fits.held_out else {}
+    if not fits.held_out.keys() & ODDS:
+        return
+    found = {name: score(held_out) for name, held_out in fits.held_out.items()}
     others = [each for name, each in found.items() if name not in ODDS]
     for name in found.keys() & ODDS if others else ():
         if found[name] < np.median(others) - most_behind:
