@@ -256,7 +256,7 @@ def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
     call = ("fit", "trees.csv", "--target", "species", "--no-importance", "--time-limit", 0.5, "--report", "r.html")
     told = run(*call)
     assert told.exit_code == 0, told.output
-    cut = "extra trees, logistic regression were not trained: there is time for a small forest only"
+    cut = "extra trees, logistic regression were not trained: the limit allows only a small forest"
     assert cut in told.stdout
     assert "With --time-limit 10 or more, the stack of models is trained." in told.stdout
     assert "Only one model was trained: small forest" in told.stdout

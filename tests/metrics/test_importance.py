@@ -41,8 +41,8 @@ def test_drop_and_error_are_those_of_the_shuffled_rows():
         for name in ("low", "high", "stderr"):
             assert getattr(f, name) == pytest.approx(getattr(expected, name), abs=1e-12)
         assert f.drop == pytest.approx(expected.difference, abs=1e-12)
-    assert found[0].to_json()["pair"] is None
-    assert found[-1].to_json()["pair"] == ["2", "0"]
+    assert found[0].pair is None
+    assert found[-1].pair == ("2", "0")
 
 
 def test_repeats_are_averaged():

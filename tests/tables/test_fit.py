@@ -18,9 +18,9 @@ from mauc import fit_table, load_model, mauc_score
 from mauc._tables.model_file import read_model
 from mauc._tables.options import Options
 from mauc._tables.saved_scores import read_saved_scores
-from mauc._tables.training import Progress, Trainer, _choose_calibration, full_name
+from mauc._tables.training import Trainer, _choose_calibration, full_name
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
-from mauc.ensemble.fitting import InProcess
+from mauc.ensemble.fitting import InProcess, Watch
 from mauc.ensemble.planner import Member, StackPlan
 from mauc.ensemble.workers import Workers
 
@@ -217,7 +217,7 @@ def test_validation_needs_two_classes_of_two_training_rows(planned, sizes, n_eno
 def test_one_model_has_one_validation_score(planned, monkeypatch):
     """The line that tells of its training, and its row in the leaderboard."""
     told = {}
-    monkeypatch.setattr(Progress, "ends", lambda self, name, score, seconds: told.update({full_name(name): score}))
+    monkeypatch.setattr(Watch, "ends", lambda self, name, score, seconds: told.update({full_name(name): score}))
     planned(("et",))
     table = mixed()[["kind"]].assign(same=1)  # scores of one fold are tied, and rounding may break ties
     board = fit_table(table, "kind", importance=False).leaderboard()

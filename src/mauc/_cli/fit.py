@@ -41,7 +41,10 @@ def fit(
         ),
     ] = None,
     decide: Annotated[
-        str, typer.Option(help="What predicted classes optimise: balanced, accuracy, or a table such as costs.csv.")
+        str,
+        typer.Option(
+            help="Goal of the predicted classes: balanced (balanced accuracy), accuracy, or a table such as costs.csv."
+        ),
     ] = "balanced",
     time_column: Annotated[
         str | None, typer.Option(help="Test on the latest rows by this column; it is not a feature.")
@@ -191,7 +194,7 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
             "cut_text": fitted.cut_text if fitted.cut else "",
             "columns": fitted.columns,
             "flags": [asdict(flag) for flag in fitted.flags],
-            "importance": {"how": fitted.importance_note, "columns": [each.to_json() for each in fitted.importance]},
+            "importance": {"how": fitted.importance_note, "columns": [asdict(each) for each in fitted.importance]},
             "training_rows": fitted.training_rows,
             "files": files,
         }

@@ -7,11 +7,12 @@ from rich.live import Live
 from rich.text import Text
 
 from mauc._cli.output import Output
-from mauc._tables.training import Progress, full_name
+from mauc._tables.training import full_name
 from mauc._text import visible
+from mauc.ensemble.fitting import Watch
 
 
-class TrainingProgress(Progress):
+class TrainingProgress(Watch):
     """Show the running fit, the seconds left and the best model so far."""
 
     def __init__(self, output: Output, deadline: float) -> None:

@@ -127,7 +127,7 @@ def _frequent(labels: NDArray[Any], target: str, min_rows: int, most: int = 5_00
     frequent = counts >= min_rows
     n_classes = int(frequent.sum())
     if n_classes < 2:
-        raise Failure(f"fewer than two classes have {min_rows} rows: lower --min-rows, or collect more rows")
+        raise Failure(f"fewer than two classes have {min_rows} rows or more: lower --min-rows, or collect more rows")
     single = names[frequent & (counts == 1)].tolist()
     if single:
         which = (

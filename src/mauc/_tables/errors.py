@@ -31,7 +31,7 @@ def in_python(*options: str) -> Iterator[None]:
 
 
 def as_parameters(message: str, options: Sequence[str]) -> str:
-    """Return a message with these options of a command as parameters: ``--time-limit`` is ``time_limit``.
+    """Replace these options in a message by parameters: ``--time-limit`` becomes ``time_limit``.
 
     Names and paths that hold such a text stay as they are.
 

@@ -39,9 +39,10 @@ from mauc._tables.saved_scores import (
     write_saved_scores,
 )
 from mauc._tables.text import Reading, display_path
-from mauc._tables.training import Evaluation, Leaderboard, Progress, Trainer, cross_validate, cv_folds, evaluate_holdout
+from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_validate, cv_folds, evaluate_holdout
 from mauc._typing import Ints
 from mauc._validation import invalid
+from mauc.ensemble.fitting import Watch
 from mauc.ensemble.workers import STOPPED, Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
@@ -333,7 +334,7 @@ def fit_table(
             data = read_data(Path(table), options)
         else:
             data = prepare(as_read(table), options, Path("the table"))
-        fitted = fit_data(data, options, began, workers, Progress())
+        fitted = fit_data(data, options, began, workers, Watch())
     for text in fitted.flag_texts():
         warnings.warn(as_parameters(text, PARAMETERS), stacklevel=2)
     return fitted
@@ -355,7 +356,7 @@ def read_data(path: Path, options: Options, max_size: float = MAX_SIZE, how: Rea
     return prepare(table, options, display_path(path))
 
 
-def fit_data(data: Data, options: Options, began: float, workers: Workers, progress: Progress) -> FittedTable:
+def fit_data(data: Data, options: Options, began: float, workers: Workers, progress: Watch) -> FittedTable:
     """Train and test; the time limit counts from ``began``, in the seconds of :func:`time.monotonic`."""
     costs = read_costs(options.decide, data.labels)
     seed, labels = options.seed, data.labels

@@ -40,8 +40,8 @@ BYTE_ORDER_MARKS = {
 }
 ENCODINGS = {"utf-16": "UTF-16", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 # A comma marks decimals if it does not come before three digits, or if it comes after a lone 0. Two commas, or a comma
-# and then a point, mark thousands. Thousands have no leading 0: beside decimal commas, 1.125 is 1125, and 0.125 is no
-# number.
+# and then a point, mark thousands. In a file with decimal commas 1.125 means 1125; 0.125 cannot mean thousands, so its
+# column stays as it was read.
 NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 WITH_DECIMAL_COMMA = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
 WITH_THOUSANDS_COMMA = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
@@ -268,9 +268,10 @@ def _has_header(rows: list[list[str]], given: bool | None, path: Path) -> bool:
 def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first line names the columns.
 
-    It does, unless its words occur again below, or its numbers look like measurements. A word above numbers is a name.
-    So is a word above words that repeat, if it is not one of them. Numbers that rise from column to column, such as
-    wavelengths, and whole numbers, such as years, may be names.
+    A word above numbers is a name, and so is a word above repeating words that it is not one of. Without such a name
+    the line is a row of the table if half of its words occur again below, or if most of its cells look like
+    measurements. Whole numbers, such as years, and numbers that rise from column to column, such as wavelengths, may be
+    names.
 
     >>> has_header(["5.1", "3.5", "setosa"], [["4.9", "3.0", "setosa"]])
     False
@@ -311,7 +312,7 @@ def as_code(values: Any, written: Any, *, literal: bool) -> Any:
     is_number = values.dtype.kind in "iuf"
     if is_number and written.str.match(r"\s*0\d").any():
         return written.where(values.notna())
-    # Beside numbers, NA is missing; beside words it may be one of them.
+    # In a column of numbers NA is missing; in a column of words it may be a word.
     return written if literal and not is_number and bool((values.isna() & written.notna()).any()) else values
 
 

@@ -54,16 +54,6 @@ def full_name(name: str) -> str:
     return NAMES.get(name, name)
 
 
-class Progress(Watch):
-    """Ignore the progress of a training; the command line has a subclass that shows it."""
-
-    prefix = ""
-    """Text before the name of each step."""
-
-    def step(self, text: str) -> None:
-        """Report that a step begins."""
-
-
 @dataclass(frozen=True)
 class Entry:
     """A model of the leaderboard."""
@@ -121,7 +111,7 @@ class Trainer:
     options: Options
     costs: Floats | None
     """``(C, C)`` for all classes of the table."""
-    progress: Progress
+    progress: Watch
     workers: Workers
 
     def train(self, rows: Ints, test: Ints, deadline: float) -> Trained:
@@ -366,7 +356,7 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
     cut: list[str] = []
     for train, test in folds:
         progress.prefix = f"training {len(done) + 1} of {n_trainings}: "
-        trained = trainer.train(train, test, _share(deadline, n_trainings - len(done)))
+        trained = trainer.train(train, test, _next_deadline(deadline, n_trainings - len(done)))
         columns = np.searchsorted(classes, trained.classes)
         own = trained.test_scores[trained.board.winner]
         predicted[test] = columns[decisions_of(own, trained.decision)]
@@ -391,12 +381,12 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
     found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=decided, groups=groups)
     progress.prefix = f"training {n_trainings} of {n_trainings}: "
     probe, probe_rows = max(done, key=lambda fold: len(np.unique(labels[fold[1]])))
-    final = trainer.train(np.arange(len(labels)), probe_rows, _share(deadline, 1))
+    final = trainer.train(np.arange(len(labels)), probe_rows, _next_deadline(deadline, 1))
     final = replace(final, board=replace(final.board, cut=(*cut, *final.board.cut)))
     return Evaluation(final, found, rows, classes, chosen[rows], decided, probe, probe_rows, len(labels) - len(rows))
 
 
-def _share(deadline: float, n_trainings: int) -> float:
-    """Return when the next of the remaining trainings must end."""
+def _next_deadline(deadline: float, n_trainings: int) -> float:
+    """Return the deadline of the next training: an equal share of the time left."""
     now = time.monotonic()
     return now + (deadline - now) / n_trainings

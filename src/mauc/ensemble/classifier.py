@@ -60,7 +60,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     time_limit : float, optional
         Seconds that :meth:`fit` may take. The default models are then fitted in child processes, one per core. Models
         that are not ready in time are stopped and named in ``cut_``; a faster machine may then give another stack. Your
-        own models run in this process: a fit that has begun is not stopped, and none begins late.
+        own models run in this process: a running fit is not stopped, and no fit starts after the limit.
     effort : {"quick", "normal", "best"}, default="normal"
         Amount of work for the default models; normal takes 30 to 50 seconds on two cores, up to 100,000 samples.
     n_jobs : int, optional

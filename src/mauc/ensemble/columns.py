@@ -39,7 +39,7 @@ def medians(numbers: Floats) -> Floats:
 
 
 def outlier_limits(numbers: Floats, ratio: float = 1e6) -> Floats:
-    """Return ``(columns,)`` limits for centred numbers: ten times the 90 % quantile, infinite if there is no mistake.
+    """Return ``(columns,)`` limits for centred numbers: ten times the 90 % quantile, infinite without an outlier.
 
     A number beyond ``ratio`` times that quantile is taken for a mistake. Extra trees draw thresholds between the
     smallest and the largest number: a single 1e30 would hide all others from them.

@@ -122,7 +122,13 @@ class Fits:
 
 
 class Watch:
-    """Receives the progress of the training, and ignores it; subclasses show it."""
+    """Receives the progress of a training, and ignores it; subclasses show it."""
+
+    prefix = ""
+    """Text before the name of each step."""
+
+    def step(self, text: str) -> None:
+        """Note that a step other than a fit begins."""
 
     def begins(self, name: str, step: str) -> None:
         """Note that a fit of a member begins."""

@@ -59,7 +59,7 @@ class Workers:
         self.shared: Any = None
         self.on_stop = on_stop
         self.n_workers = min(8, cpu_count()) if n_workers is None else n_workers
-        self.late = LATE if self.n_workers else "was not trained: there is time for a small forest only"
+        self.late = LATE if self.n_workers else "was not trained: the limit allows only a small forest"
         # As many threads as children: each gives a child one task after another.
         self._pool = ThreadPoolExecutor(max(1, self.n_workers))
         self._idle: list[_Child] = []

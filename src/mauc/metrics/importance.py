@@ -33,10 +33,6 @@ class Importance:
     high: float
     stderr: float
 
-    def to_json(self) -> dict[str, Any]:
-        """Return a dict that JSON can hold."""
-        return {**vars(self), "pair": None if self.pair is None else list(self.pair)}
-
 
 def mauc_importance(
     model: Any,
