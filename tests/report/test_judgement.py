@@ -111,7 +111,7 @@ def test_notes(scored):
     assert "Every pair is ranked perfectly" in perfect.notes[1]
     assert perfect.headline.mauc.low < perfect.headline.mauc.high == 1
     wrong = judge(y[:39], (y[:39, None] != names[:2]).astype(float))
-    assert "Accuracy 0.000 is below 0.769, which always guessing class 000 reaches" in wrong.notes[-1]
+    assert "Accuracy 0.000 is below 0.769, that of always guessing class 000" in wrong.notes[-1]
     few = judge(*scored([30, 4, 3])[:2])
     assert few.notes[0].startswith("2 classes have fewer than 5 test rows (class 001, class 002)")
     assert judge(*scored([30, 20])[:2]).notes == ()

@@ -142,7 +142,7 @@ def test_advice_names_the_class_that_is_found_least():
         "Class class 2 has the lowest recall: 0.430 (0.337 to 0.528); the average over the classes is 0.854."
     )
     assert "57 of its 100 test rows are predicted as class 3." in said
-    assert said.endswith("It has 30 training rows of 2\u202f133: collect more.")
+    assert said.endswith("It has 30 training rows of 2,133: collect more.")
     (said, *_) = advice(judge(y, scores, y_train=np.repeat(names, 100)))
     assert said.endswith("It is not rare: look for columns that separate it from class 3.")
     (said, *_) = advice(judge(y, scores))

@@ -241,9 +241,9 @@ def test_scores_are_divided_by_their_sum_only_if_this_ranks_better(monkeypatch, 
     else:
         scores[:, 0] = rng.uniform(0.0, 1.0, 900)
     stack = MAUCStackingClassifier(calibrate=True)
-    stack.classes_, stack.oof_combination_ = np.arange(3), scores
+    stack.classes_ = np.arange(3)
     monkeypatch.setattr(stack, "_probabilities", lambda scores: scores)
-    _choose_calibration(stack, np.arange(len(y)), y)
+    _choose_calibration(stack, scores, y)
     assert stack.calibrate == expected
 
 

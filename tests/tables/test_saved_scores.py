@@ -189,4 +189,4 @@ def test_missing_values_and_zeros_have_one_hash():
 def test_note():
     assert trained_note(0, 10) == ""
     assert trained_note(1, 10).startswith("1 of these 10 rows was a training row")
-    assert trained_note(776, 1000).startswith("776 of these 1000 rows were training rows")
+    assert trained_note(776, 1000).startswith("776 of these 1,000 rows were training rows")

@@ -47,7 +47,7 @@ def demo(
     write_whole(out, render(found, title="Imbalanced digits", details=details))
     counts = found.training_counts or {}
     output.say(
-        f"Imbalanced digits: {sum(counts.values())} training rows, {found.n_rows} test rows",
+        f"Imbalanced digits: {sum(counts.values()):,} training rows, {found.n_rows:,} test rows",
         "Training rows of each digit: " + ", ".join(f"{d}: {counts[d]}" for d in sorted(counts)),
         f"Each digit has at least {found.counts.min()} test rows.",
         "",

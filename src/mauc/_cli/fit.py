@@ -157,7 +157,7 @@ def _print_notes(fitted: Any) -> None:
         output.note(f"flagged columns are used; to leave them out add {options}")
     if found.n_untested:
         output.note(
-            f"{found.n_untested} held-out rows are not tested: their class has no training row, or the test uses a "
+            f"{found.n_untested:,} held-out rows are not tested: their class has no training row, or the test uses a "
             "sample of the rows or classes"
         )
 
@@ -171,7 +171,7 @@ def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
     n_columns, _, kinds = fitted.columns.partition(": ")
     again = f", {fitted.fitted_on}" if fitted.fitted_on else ""
     output.say(
-        f"{fitted.board.winner}: {n_training} training rows, {len(fitted.evaluation.rows)} test rows ({fitted.how})",
+        f"{fitted.board.winner}: {n_training:,} training rows, {found.n_rows:,} test rows ({fitted.how})",
         f"{n_columns} columns: {kinds}\n",
         *headline(found, f"predicted classes chosen for {fitted.goal}"),
         "",

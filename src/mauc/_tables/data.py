@@ -202,9 +202,9 @@ def stratified(labels: Any, share: float, seed: int) -> Split:
     """
     rng = np.random.default_rng(seed)
     held = np.zeros(len(labels), dtype=bool)
-    _, codes = np.unique(labels, return_inverse=True)
-    for code in range(codes.max() + 1):
-        members = rng.permutation(np.flatnonzero(codes == code))
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    for rows in np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1]):
+        members = rng.permutation(rows)
         wanted = int(np.clip(np.rint(share * len(members)), 1, max(1, len(members) - 1)))
         if len(members) > 1:
             held[members[:wanted]] = True

@@ -153,8 +153,8 @@ class FittedTable:
             *([("model file", self.fitted_on)] if self.fitted_on else []),
             ("chosen by", self.board.chosen_by),
             *([("cut", self.cut_text)] if self.cut else []),
-            ("training rows", str(sum(self.training_rows.values()))),
-            ("test rows", f"{len(self.evaluation.rows)} ({self.how})"),
+            ("training rows", f"{sum(self.training_rows.values()):,}"),
+            ("test rows", f"{len(self.evaluation.rows):,} ({self.how})"),
             ("columns", self.columns),
             ("options", f"effort {options.effort}, time limit {options.time_limit:g} s, seed {options.seed}"),
             ("predicted classes", f"chosen for {self.goal}"),
@@ -177,7 +177,8 @@ class FittedTable:
     def fitted_on(self) -> str:
         """What the model was fitted on after the test, in words; empty if it is the model that was tested."""
         n_rows = self.evaluation.final.n_rows
-        return f"fitted again on all {n_rows} rows after the test" if n_rows > sum(self.training_rows.values()) else ""
+        again = n_rows > sum(self.training_rows.values())
+        return f"fitted again on all {n_rows:,} rows after the test" if again else ""
 
     @property
     def how(self) -> str:
@@ -417,8 +418,7 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     model = TableModel(
         final.classifier, data.kinds, data.target, final.board.about, final.decision, hashes, data.class_type
     )
-    in_training = labels if options.cv else labels[train]
-    counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
+    names, n_each = np.unique(labels if options.cv else labels[train], return_counts=True)
     return FittedTable(
         data=data,
         options=options,
@@ -428,7 +428,7 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
         importance=importance,
         importance_note=note,
         flags=flags,
-        training_rows=counts,
+        training_rows=dict(zip(names.tolist(), n_each.tolist(), strict=True)),
         digests=column_digests(cells) if len(labels) == data.n_rows else {},
     )
 

@@ -129,7 +129,7 @@ def flag_duplicates(
     if n < max(1.0, 0.001 * n_tested):
         return []
     advice = "" if dropped else "use --drop-duplicates, or "
-    rows = "1 test row duplicates a training row" if n == 1 else f"{n} test rows duplicate training rows"
+    rows = "1 test row duplicates a training row" if n == 1 else f"{n:,} test rows duplicate training rows"
     text = (
         f"{rows}{' in all columns that are not flagged' if ignore else ''} ({100 * n / n_tested:.1f} % of the test "
         f"rows): {advice}keep related rows together with --group"

@@ -86,4 +86,4 @@ def importance_within(
     shuffles = "once" if n_repeats == 1 else f"{n_repeats} times"
     reduced = (most, n_repeats) != PLANS[-1] or len(columns) < n_all
     limit = "; a longer --time-limit allows more" if reduced else ""
-    return found, f"{which} shuffled {shuffles} among {len(rows)} test rows{limit}"
+    return found, f"{which} shuffled {shuffles} among {len(rows):,} test rows{limit}"

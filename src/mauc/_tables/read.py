@@ -214,7 +214,7 @@ def count_of(n: int, what: str = "row") -> str:
     >>> count_of(1), count_of(3, "column")
     ('1 row', '3 columns')
     """
-    return f"1 {what}" if n == 1 else f"{n} {what}s"
+    return f"1 {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def nearest(name: str, names: Sequence[str]) -> list[str]:

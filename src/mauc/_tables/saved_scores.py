@@ -70,14 +70,15 @@ def trained_note(n_trained: int, n_rows: int) -> str:
     """Return a note about training rows; empty if there are none.
 
     >>> trained_note(776, 1000)
-    '776 of these 1000 rows were training rows: scores on them are too good, test the model on other rows'
+    '776 of these 1,000 rows were training rows: scores on them are too good, test the model on other rows'
     """
     if not n_trained:
         return ""
     if n_trained == n_rows:
         which = "these rows are all training rows" if n_rows > 1 else "this row is a training row"
     else:
-        which = f"{n_trained} of these {n_rows} rows {'was a training row' if n_trained == 1 else 'were training rows'}"
+        were = "was a training row" if n_trained == 1 else "were training rows"
+        which = f"{n_trained:,} of these {n_rows:,} rows {were}"
     return f"{which}: scores on them are too good, test the model on other rows"
 
 

@@ -144,16 +144,16 @@ class Trainer:
             workers=self.workers,
             watch=self.progress,
         )
-        held_out = np.flatnonzero(~np.isnan(stack.oof_combination_[:, 0]))
+        held_out, oof_scores = stack._oof_combination()
         codes = np.searchsorted(stack.classes_, labels[held_out])
-        _choose_calibration(stack, held_out, codes)
+        _choose_calibration(stack, oof_scores, codes)
         names = list(stack.named_estimators_)
         scores = {name: fits.extra(name) for name in names}
         combined = stack._probabilities(stack._combination.scores(np.array(list(scores.values()))))
         used = [name for name, needed in zip(names, stack._combination.used, strict=True) if needed]
         winner = STACK if len(used) > 1 else full_name(used[0])
-        shares = np.array([np.mean(labels == c) for c in stack.classes_])
-        out_of_fold = stack._probabilities(stack.oof_combination_[held_out])
+        shares = np.unique(labels, return_counts=True)[1] / len(labels)
+        out_of_fold = stack._probabilities(oof_scores)
         late = options.few_seconds and (time.monotonic() > deadline or len(shares) > 10)
         if late:
             stack.cut_["the choice of predicted classes"] = "was not learnt in time: the probabilities decide"
@@ -172,7 +172,7 @@ class Trainer:
         if data.times is None or split is None:
             rows_or_groups = "training rows" if groups is None else "whole groups of training rows"
             source = f"{rows_or_groups}, scored by models that were not trained on them"
-        board = _leaderboard(stack, used, winner, f"{len(held_out)} validation rows ({source})")
+        board = _leaderboard(stack, used, winner, f"{len(held_out):,} validation rows ({source})")
         test_scores = {full_name(name): values for name, values in scores.items()}
         test_scores |= {winner: combined, FREQUENCIES: np.tile(shares, (len(test), 1))}
         test_scores = {entry.name: test_scores[entry.name] for entry in board.entries}
@@ -222,11 +222,12 @@ class Trainer:
             except Failure:
                 return None  # too few times
         if self.options.few_seconds and groups is None and len(rows) > many_rows:
-            return [stratified(labels, 0.25, self.options.seed)]
+            train, test = stratified(labels, 0.25, self.options.seed)
+            return [(train, test[of_some_classes(labels[test], self.options.seed)])]
         return None
 
 
-def _choose_calibration(stack: MAUCStackingClassifier, held_out: Ints, codes: Ints) -> None:
+def _choose_calibration(stack: MAUCStackingClassifier, oof_scores: Floats, codes: Ints) -> None:
     """Divide the scores by their row sum if this ranks the validation rows better, by a standard error.
 
     Probabilities among all classes favour frequent classes. Measured by hand on 21 splits of 19 development tables, on
@@ -235,7 +236,7 @@ def _choose_calibration(stack: MAUCStackingClassifier, held_out: Ints, codes: In
     """
     if len(stack.classes_) > 500:
         return
-    by_class = stack._probabilities(stack.oof_combination_[held_out])
+    by_class = stack._probabilities(oof_scores)
     by_row = by_class / by_class.sum(axis=1, keepdims=True)
     found = OutOfFold(by_class[None], codes, None, np.zeros(len(stack.classes_)))
     if found.is_ahead(by_row, by_class, "ovo", 1.0):
@@ -277,7 +278,7 @@ def _stripped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
     stack.weights_ = {name: stack.weights_[name] for name in names}
     before = stack._combination
     stack._combination = Combination(before.weights[used], before.floors, before.share)
-    for name in ("oof_model_scores_", "oof_combination_", "seconds_", "cut_"):
+    for name in ("oof_rows_", "oof_model_scores_", "oof_combination_", "seconds_", "cut_"):
         delattr(stack, name)
     return stack.set_params(cv=None)
 

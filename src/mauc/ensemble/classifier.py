@@ -101,10 +101,13 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     oof_scores_ : dict of name to float
         Out-of-fold multiclass AUC of each model. ``"combination"`` is that of the stack; each row is scored with
         weights learnt on other rows. NaN if fewer than two classes were held out.
-    oof_model_scores_ : (K, N, C) array
-        Scores of the models for held-out rows; NaN for rows that were never held out.
-    oof_combination_ : (N, C) array
-        Scores of the combination for held-out rows, learnt without them and not calibrated; NaN for the others.
+    oof_rows_ : (n,) array
+        Rows that were held out, or a sample of many.
+    oof_model_scores_ : (K, n, C) array
+        Scores of the models for these rows.
+    oof_combination_ : (n, C) array
+        Scores of the combination for these rows, learnt without them and not calibrated; NaN for the only row of a
+        class.
     columns_ : fitted transformer or None
     calibration_ : Calibration or None
         ``slopes`` and ``intercepts`` of the maps.
@@ -386,22 +389,24 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         return workers
 
     def _out_of_fold(self, scores: Floats, data: TrainingData) -> tuple[Ints, OutOfFold]:
-        """Return the held-out rows, or a sample of many, and the ``(K, N, C)`` scores of these rows."""
-        rows = data.used_rows[~np.isnan(scores[0, data.used_rows, 0])]
-        rows = rows[of_some_classes(data.codes[rows], data.seed)]
-        rows = rows[some_of_each(data.codes[rows], max(2_000, 150_000 // data.n_classes), data.seed)]
+        """Return the held-out rows, or a sample of many, and the ``(K, n, C)`` scores of these rows."""
+        places = np.flatnonzero(np.isin(data.held_out, data.used_rows))
+        places = places[of_some_classes(data.codes[data.held_out[places]], data.seed)]
+        codes = data.codes[data.held_out[places]]
+        places = places[some_of_each(codes, max(2_000, 150_000 // data.n_classes), data.seed)]
+        rows = data.held_out[places]
         weight = None if data.weight is None else data.weight[rows]
         groups = None if data.groups is None else data.groups[rows]
-        return rows, OutOfFold(scores[:, rows], data.codes[rows], weight, 0.03 * data.shares, groups)
+        return rows, OutOfFold(scores[:, places], data.codes[rows], weight, 0.03 * data.shares, groups)
 
     def _combine(
         self, fits: Fits, data: TrainingData, pairs: str | Floats, runner: Runner, deadline: float
     ) -> LearntCombination:
         names = list(fits.held_out)
-        self.oof_model_scores_ = np.array(list(fits.held_out.values()))
-        rows, oof = self._out_of_fold(self.oof_model_scores_, data)
+        self.oof_rows_, oof = self._out_of_fold(np.array(list(fits.held_out.values())), data)
+        self.oof_model_scores_ = oof.scores
         self.oof_scores_ = {name: oof.mauc(each, pairs) for name, each in zip(names, oof.scores, strict=True)}
-        learnt, n_scores = None, len(rows) * data.n_classes
+        learnt, n_scores = None, len(self.oof_rows_) * data.n_classes
         if len(names) > 1 and n_scores <= 1_000_000:
             # Quick work stays in this process: a child that the deadline stopped takes long to start again.
             runner = InProcess(data) if n_scores <= 5_000 else runner
@@ -413,9 +418,13 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self._combination, self.oof_scores_[COMBINATION] = learnt.combination, learnt.mauc
         self.weights_ = dict(zip(names, learnt.combination.weights.tolist(), strict=True))
         self.weighted_share_ = learnt.combination.share
-        self.oof_combination_ = np.full(self.oof_model_scores_.shape[1:], np.nan)
-        self.oof_combination_[rows] = learnt.held_out
+        self.oof_combination_ = learnt.held_out
         return learnt
+
+    def _oof_combination(self) -> tuple[Ints, Floats]:
+        """Return the rows that the combination scored without having learnt from them, and their scores."""
+        seen = ~np.isnan(self.oof_combination_[:, 0])
+        return self.oof_rows_[seen], self.oof_combination_[seen]
 
     def _fit_calibration(self, data: TrainingData) -> Calibration:
         """Fit the maps on rows that were held out from the combination too."""
@@ -423,10 +432,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if n_classes > 500:
             # A map for each class would take minutes and be learnt from a row or two: scores stay unchanged.
             return Calibration(np.ones(n_classes), np.zeros(n_classes), 1.0)
-        rows = np.flatnonzero(~np.isnan(self.oof_combination_[:, 0]))
-        rows = rows[some_of_each(data.codes[rows], max(2_000, 600_000 // n_classes), self.random_state)]
-        weight = None if data.weight is None else data.weight[rows]
-        return fit_calibration(self.oof_combination_[rows], data.codes[rows], weight, data.shares)
+        rows, scores = self._oof_combination()
+        some = some_of_each(data.codes[rows], max(2_000, 600_000 // n_classes), self.random_state)
+        weight = None if data.weight is None else data.weight[rows[some]]
+        return fit_calibration(scores[some], data.codes[rows[some]], weight, data.shares)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return texts and data frames unchanged, and anything else as an array; the models check the values."""

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,11 @@ class TrainingData:
     fold_rows: int = 10**9
     """Largest number of rows in a fit on a fold."""
 
+    @cached_property
+    def held_out(self) -> Ints:
+        """``(n,)`` rows that a fold holds out, sorted."""
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(test for _, test in self.folds)]))
+
     @property
     def shares(self) -> Floats:
         """``(C,)`` share of each class, by weight."""
@@ -89,7 +95,7 @@ class Fits:
     folds: dict[str, list[Fit]] = field(default_factory=dict)
     """Members that have all their folds, in the order of the plan."""
     held_out: dict[str, Floats] = field(default_factory=dict)
-    """``(N, C)`` mean score of each row; NaN if the row was never held out."""
+    """``(n, C)`` mean scores of the rows in :attr:`TrainingData.held_out`."""
     full: dict[str, Fit] = field(default_factory=dict)
     """Fits on all rows."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -212,6 +218,7 @@ def fit_folds(
     work += [(member, fold) for member in late for fold in range(n_folds)]
     tasks = [(fit_one, (member, fold, fold in (None, 0) or member.name not in refitted)) for member, fold in work]
     fits: dict[str, dict[int, Fit]] = {member.name: {} for member in members}
+    means: dict[str, Floats] = {}
     done.seconds = {member.name: 0.0 for member in members}
     errors: list[Exception] = []
     watch.begins(members[0].name, _step(0, n_folds))
@@ -228,7 +235,8 @@ def fit_folds(
             else:
                 fits[name][fold] = answer.value
                 if len(fits[name]) == n_folds:
-                    watch.ends(name, score(_mean_held_out(fits[name], data)), done.seconds[name])
+                    means[name] = _mean_held_out(fits[name], data)
+                    watch.ends(name, score(means[name]), done.seconds[name])
                 following = work[min(answer.index + 1, len(work) - 1)]
                 watch.begins(following[0].name, _step(following[1], n_folds))
     if errors and len(errors) == len(tasks):
@@ -237,7 +245,7 @@ def fit_folds(
         name = member.name
         if len(fits[name]) == n_folds:
             done.folds[name] = [fits[name][k] for k in range(n_folds)]
-            done.held_out[name] = _mean_held_out(fits[name], data)
+            done.held_out[name] = means.get(name, np.zeros((0, data.n_classes)))
             done.members[name] = member
         else:
             done.cut.setdefault(name, runner.late)
@@ -290,13 +298,13 @@ def fit_one(data: TrainingData, member: Member, fold: int | None, keep: bool) ->
 
 
 def _mean_held_out(fits: dict[int, Fit], data: TrainingData) -> Floats:
-    """Return ``(N, C)``: the mean if a row was held out more than once, NaN if it never was."""
-    total = np.zeros((len(data.codes), data.n_classes))
-    times = np.zeros((len(data.codes), 1))
-    for k, (_, test) in enumerate(data.folds):
-        total[test] += fits[k].held_out  # type: ignore[arg-type]
-        times[test] += 1
-    return np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
+    """Return ``(n, C)``: the mean if a row was held out more than once."""
+    places = [np.searchsorted(data.held_out, test) for _, test in data.folds]
+    times = np.bincount(np.concatenate(places))
+    mean = np.zeros((len(data.held_out), data.n_classes))
+    for k, place in enumerate(places):
+        mean[place] += fits[k].held_out / times[place, None]  # type: ignore[operator]
+    return mean
 
 
 def _step(fold: int | None, n_folds: int) -> str:

@@ -68,15 +68,10 @@ def _weak_class(judgement: Judgement, k: int, *, first: bool) -> str:
         return said
     rare = training[name] < 0.2 * sum(training.values()) / len(training)
     if rare:
-        return f"{said} It has {_rows(training[name], 'training')} of {grouped(sum(training.values()))}: collect more."
+        return f"{said} It has {_rows(training[name], 'training')} of {sum(training.values()):,}: collect more."
     other = labels[j] if missed[j] else "the others"
     return f"{said} It is not rare: look for columns that separate it from {other}."
 
 
 def _rows(n: int, kind: str) -> str:
-    return f"1 {kind} row" if n == 1 else f"{grouped(n)} {kind} rows"
-
-
-def grouped(value: float) -> str:
-    """Return a number with its thousands separated by thin spaces."""
-    return f"{value:,.0f}".replace(",", "\u202f")
+    return f"1 {kind} row" if n == 1 else f"{n:,} {kind} rows"

@@ -449,8 +449,8 @@ def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
         notes.append("Every pair is ranked perfectly: the interval says how much worse new rows may be ranked.")
     if model.accuracy < guess.accuracy:
         notes.append(
-            f"Accuracy {model.accuracy:.3f} is below {guess.accuracy:.3f}, which always guessing {guess.label} "
-            "reaches. Either the scores are not calibrated, or the predictions do not aim at accuracy."
+            f"Accuracy {model.accuracy:.3f} is below {guess.accuracy:.3f}, that of always guessing {guess.label}: the "
+            "predictions do not aim at accuracy (mauc fit --decide accuracy does), or the scores are not calibrated."
         )
     return tuple(notes)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import mauc
 from mauc.metrics.importance import Importance
-from mauc.report.advice import advice, grouped, headline_sentence, verdict
+from mauc.report.advice import advice, headline_sentence, verdict
 from mauc.report.class_data import class_data
 from mauc.report.judgement import Judgement
 from mauc.report.pairs import pair_data
@@ -108,7 +108,7 @@ def template() -> Any:
     environment.filters |= {
         "auc": _auc,
         "percent": _percent,
-        "count": grouped,
+        "count": "{:,.0f}".format,
         "p": _pvalue,
         "signed": _signed,
         "cells": _cells,

@@ -50,7 +50,7 @@ const number = (value, digits = 3) => {
   return value < 1 && text === (1).toFixed(digits) ? "> 0." + "9".repeat(digits) : text;
 };
 const percent = (p) => `${(100 * p).toFixed(1)}\u00a0%`;
-const rows = (n) => n.toLocaleString("en").replaceAll(",", "\u202f") + (n === 1 ? " row" : " rows");
+const rows = (n) => n.toLocaleString("en") + (n === 1 ? " row" : " rows");
 
 // The state of the page, and the functions to call when it changes.
 const STATE = { model: 0, i: 0, j: 1, from: 0, to: DATA.classes.length, k: DATA.classes.length - 1, decision: 0, ci: 0, cj: 0 };
