@@ -10,6 +10,7 @@ from array_rows import ArrayRows
 from mauc import Interval, compare_mauc, mauc_interval, pairwise_auc
 from mauc.metrics.uncertainty import holm
 from mauc.report import judge
+from mauc.report.advice import advice
 from mauc.report.judgement import Guess, judge_rows
 
 
@@ -112,6 +113,9 @@ def test_notes(scored):
     assert perfect.headline.mauc.low < perfect.headline.mauc.high == 1
     wrong = judge(y[:39], (y[:39, None] != names[:2]).astype(float))
     assert "Accuracy 0.000 is below 0.769, that of always guessing class 000" in wrong.notes[-1]
+    random = judge(y, np.random.default_rng(0).normal(size=(len(y), len(names))))
+    assert "The interval of the MAUC contains 0.5: these scores may rank no better than chance." in random.notes
+    assert advice(random) == []
     few = judge(*scored([30, 4, 3])[:2])
     assert few.notes[0].startswith("2 classes have fewer than 5 test rows (class 001, class 002)")
     assert judge(*scored([30, 20])[:2]).notes == ()
@@ -131,7 +135,7 @@ def test_always_guessing_the_largest_class(scored):
     assert found.guess == Guess("class 000", 0.3, pytest.approx(1 / 3))
     assert judge(y, models).guess.label == "class 001", "of the test rows, where no training rows are given"
     absent = judge(y, models, y_train=np.repeat([*names, "class 003"], [6, 2, 2, 90]))
-    assert (absent.guess.accuracy, absent.guess.balanced_accuracy) == (0.0, 0.0)
+    assert absent.guess == found.guess, "a class without test rows says nothing about these rows"
 
 
 def test_predicted_classes(scored):

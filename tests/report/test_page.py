@@ -161,8 +161,7 @@ def test_advice_says_nothing_where_the_rows_say_nothing():
 def test_advice_of_many_weak_classes_is_short():
     y, scores, names = decided([99] * 8 + [20] * 6)
     said = advice(judge(y, scores, labels=names))
-    assert "has the lowest recall: " in said[0]
-    assert all("has a low recall: " in line for line in said[1:3])
+    assert all("has a low recall: " in line for line in said[:3])
     assert said[3] == "3 more classes have a recall below the average beyond chance."
 
 

@@ -17,8 +17,8 @@ import mauc
 from mauc import fit_table, load_model, mauc_score
 from mauc._tables.model_file import read_model
 from mauc._tables.options import Options
-from mauc._tables.saved_scores import read_saved_scores
-from mauc._tables.training import Trainer, _choose_calibration, full_name
+from mauc._tables.saved_scores import cell_hashes, read_saved_scores, row_hashes
+from mauc._tables.training import Trainer, _choose_calibration, _learn_decision, full_name
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.ensemble.fitting import InProcess, Watch
 from mauc.ensemble.planner import Member, StackPlan
@@ -185,7 +185,9 @@ def test_a_few_seconds_encode_texts_by_their_order(tmp_path):
     )
     fitted = fit_table(table, "kind", time_limit=5.0, importance=False)
     assert "texts and dates are replaced by their places in the alphabet: there is no time to encode them" in fitted.cut
-    assert fitted.cut_text.endswith("With --time-limit 10 or more, the stack of models is trained.")
+    assert fitted.cut_text.endswith(
+        "A faster machine may choose another model; with --time-limit 10 or more, the stack is trained."
+    )
     in_a_minute = replace(fitted, options=replace(fitted.options, time_limit=60.0))
     assert in_a_minute.cut_text.endswith("A faster machine, or a longer --time-limit, may choose another model.")
     assert fitted.leaderboard()["mauc"].iloc[0] > 0.9
@@ -381,6 +383,36 @@ def test_codes_that_pandas_reads_as_floats(planned):
     expected = fitted.predict_proba(rows)
     pd.testing.assert_frame_equal(fitted.predict_proba(rows.astype("float64")), expected)
     assert fitted.predict_proba(pd.DataFrame({"soil": [1.5, 1e300]})).notna().all(axis=None)
+
+
+def test_only_rows_that_occur_once_are_recognised_as_training_rows(planned, tmp_path):
+    """Two cases may have the same values: a new row with values of a training row need not be that row."""
+    planned()
+    table = mixed(150)[["size", "soil", "kind"]]
+    table.loc[:9, "size"] = 0.25
+    table.loc[:9, "soil"] = "sand"
+    fitted = fit_table(table, "kind", importance=False)
+    known = row_hashes(cell_hashes(table[list(fitted.model.kinds)]))
+    assert np.isin(known, fitted.model.trained)[:10].sum() == 0
+    assert np.isin(known, fitted.model.trained).mean() > 0.7
+    coded = fit_table(table[["soil", "kind"]], "kind", importance=False)
+    assert len(load_model(coded.save(tmp_path / "model.skops")).trained) == 0
+
+
+def test_a_decision_that_takes_too_long_is_left_to_the_probabilities(planned, monkeypatch):
+    planned()
+
+    class Late(InProcess):
+        def run(self, tasks, deadline):
+            return iter(()) if tasks and tasks[0][0] is _learn_decision else super().run(tasks, deadline)
+
+    monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: Late(None))
+    rng = np.random.default_rng(0)
+    code = np.repeat(np.arange(24), 12)
+    table = pd.DataFrame({"x": code + rng.normal(size=288), "z": rng.normal(size=288), "kind": [f"k{c}" for c in code]})
+    fitted = fit_table(table, "kind", importance=False)
+    assert fitted.cut == ("the choice of predicted classes was not ready in time: the probabilities decide",)
+    assert fitted.predict(table).nunique() > 12
 
 
 def test_duplicates_in_all_folds_are_counted(planned):

@@ -111,6 +111,8 @@ def test_rows_in_both_parts():
     assert flag_duplicates(cell_hashes(table), [(np.array([0, 1]), np.array([2]))], ignore=list(table)) == []
     (one,) = flag_duplicates(cell_hashes(table), [(np.array([0, 1]), np.array([2, 5]))])
     assert one.text.startswith("1 test row duplicates a training row (50.0 %")
+    coded = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (200, 5)))
+    assert flag_duplicates(cell_hashes(coded), [(np.arange(150), np.arange(150, 200))]) == []
 
 
 def as_numbers(table):

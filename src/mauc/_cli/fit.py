@@ -158,7 +158,7 @@ def _print_notes(fitted: Any) -> None:
     if found.n_untested:
         output.note(
             f"{found.n_untested:,} held-out rows are not tested: their class has no training row, or the test uses a "
-            "sample of the rows or classes"
+            f"sample of the rows or classes ({len(found.judgement.labels):,} of {len(found.classes):,} classes)"
         )
 
 

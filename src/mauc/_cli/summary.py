@@ -49,7 +49,7 @@ def worst_pairs(judgement: Judgement, most: int = 5) -> TextTable:
     """Return the pairs whose intervals have the lowest upper ends."""
     pairs = judgement.worst[:most]
     title = "Weakest class pair" if len(pairs) == 1 else "Weakest class pairs, by the upper end of the interval"
-    headings = ("class", "test rows", "and", "test rows", "mean AUC", f"{judgement.level_text} interval")
+    headings = ("class", "test rows", "and", "test rows", "AUC", f"{judgement.level_text} interval")
     table = TextTable(title, (), headings)
     names, counts = judgement.labels, judgement.counts
     for pair in pairs:
@@ -85,7 +85,7 @@ def comparison(judgement: Judgement, entries: Sequence[Entry] = ()) -> TextTable
     title = "Models compared; p: paired test against the first, corrected for their number"
     headings = ["MAUC", interval, "difference", "p"]
     if trained:  # short headings, so that the names of the models fit into 80 columns
-        title = "Models compared by MAUC; p: corrected paired test against the first; s: seconds"
+        title = "Models compared by MAUC; p: corrected paired test against the first; s: seconds of its fits"
         headings = ["validation", "test", interval, "vs first", "p", "s"]
     table = TextTable(title, ["model"], headings, narrow=True)
     tests = {test.a: test for test in judgement.tests}

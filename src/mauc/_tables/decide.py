@@ -40,7 +40,7 @@ def learn_decision(
     costs: Floats | None = None,
     *,
     seed: int = 0,
-    most_classes: int = 40,
+    most_classes: int,
     most_rows: int | None = None,
 ) -> Decision:
     """Learn from ``(N, C)`` probabilities of validation rows how to decide for balanced accuracy, accuracy or costs.

@@ -102,7 +102,7 @@ class FittedTable:
         if any(STOPPED in reason for reason in self.cut):
             hint = "Without Ctrl-C, all models are trained."
         if self.options.few_seconds:
-            hint = "With --time-limit 10 or more, the stack of models is trained."
+            hint = "A faster machine may choose another model; with --time-limit 10 or more, the stack is trained."
         return f"{'; '.join(self.cut)}. {hint}"
 
     def leaderboard(self) -> Table:
@@ -414,7 +414,10 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     flags += leaks or []
     rows = np.arange(len(labels)) if options.cv or final.n_rows > tested_on else train
     used = [name for name in data.kinds if name not in final.classifier.columns_.empty_]
-    hashes = np.unique(row_hashes({name: cells[name][rows] for name in used}))
+    # Equal rows may be different cases: only a row that occurs once in the table can be recognised.
+    hashes = row_hashes({name: cells[name] for name in used})
+    distinct, times = np.unique(hashes, return_counts=True)
+    hashes = np.intersect1d(distinct[times == 1], hashes[rows])
     model = TableModel(
         final.classifier, data.kinds, data.target, final.board.about, final.decision, hashes, data.class_type
     )

@@ -9,6 +9,7 @@ import math
 import re
 import shlex
 import time
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -101,9 +102,8 @@ def flag_columns(
             text = f"looks like a row number (MAUC {alone:.3f} alone): new rows will have other numbers"
         elif is_map or (enough and alone >= nearly_perfect):
             kind = "target"
-            text = (
-                f"alone predicts {target!r} almost perfectly (MAUC {alone:.3f}); will you have it at prediction time?"
-            )
+            how = "alone predicts" if alone >= nearly_perfect else "has no value that two classes share, so it predicts"
+            text = f"{how} {target!r} almost perfectly (MAUC {alone:.3f}); will you have it at prediction time?"
         elif is_code:
             kind = "code"
             text = f"is different in nearly every row, like an ID (MAUC {alone:.3f} alone): new rows will have others"
@@ -119,14 +119,20 @@ def flag_duplicates(
     """Flag test rows that equal training rows in every column, except those to ``ignore``, such as a row number.
 
     ``cells`` are the hashes of all cells, by column. ``dropped``: rows that equal others in the target too are gone.
-    Fewer than one duplicate in 1,000 test rows gives no flag.
+    Fewer than one duplicate in 1,000 test rows gives no flag. Rows of few columns with few values always repeat: there
+    must be ten times as many duplicates as chance gives, if the columns were independent.
     """
-    if not cells.keys() - set(ignore):
+    kept = {name: each for name, each in cells.items() if name not in ignore}
+    if not kept:
         return []
-    hashes = row_hashes({name: each for name, each in cells.items() if name not in ignore})
+    hashes = row_hashes(kept)
     n = sum(int(np.isin(hashes[test], hashes[train]).sum()) for train, test in splits)
     n_tested = sum(len(test) for _, test in splits)
     if n < max(1.0, 0.001 * n_tested):
+        return []
+    different = np.unique(hashes, return_index=True)[1]
+    by_chance = len(hashes) * math.prod(_share_of_equal_pairs(each[different]) for each in kept.values())
+    if n < 10.0 * n_tested * min(1.0, by_chance):
         return []
     advice = "" if dropped else "use --drop-duplicates, or "
     rows = "1 test row duplicates a training row" if n == 1 else f"{n:,} test rows duplicate training rows"
@@ -135,6 +141,11 @@ def flag_duplicates(
         f"rows): {advice}keep related rows together with --group"
     )
     return [Flag("rows", None, math.nan, text)]
+
+
+def _share_of_equal_pairs(values: NDArray[Any]) -> float:
+    counts = np.unique(values, return_counts=True)[1]
+    return float(counts @ (counts - 1)) / max(1, len(values) * (len(values) - 1))
 
 
 def column_mauc(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
@@ -304,7 +315,7 @@ def flag_groups(
         # A NaN difference does not skip the column: recurring codes alone justify the flag.
         if difference < max(0.03, 2.0 * math.hypot(random.stderr, grouped.stderr)):
             continue
-        scores = f" (MAUC {random.score:.3f}, but {grouped.score:.3f} with whole groups held out)"
+        scores = f" (MAUC of a quick model: {random.score:.3f}, but {grouped.score:.3f} with whole groups held out)"
         both = "" if math.isnan(difference) else scores
         text = (
             f"column {name!r} holds codes that are in both training and test rows{both}: if new rows will have new "
@@ -386,6 +397,8 @@ def quick_scorer(labels: NDArray[Any], deadline: float, seed: int = 0, *, most_c
         scored = scored[np.isin(labels[scored], model.classes_)]
         scores = model.predict_proba(columns.transform(table.iloc[scored]))
         longest = max(longest, time.monotonic() - began)
-        return mauc_interval(labels[scored], scores, labels=model.classes_, absent="ignore")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of classes with one row among these
+            return mauc_interval(labels[scored], scores, labels=model.classes_, absent="ignore")
 
     return fit_and_score

@@ -45,7 +45,7 @@ class TableModel:
     decision: dict[str, Any]
     """How to decide by the scores (:mod:`mauc._tables.decide`)."""
     trained: Any
-    """Hashes of the training rows (:func:`mauc._tables.saved_scores.row_hashes`)."""
+    """Hashes of the training rows that occur once (:func:`mauc._tables.saved_scores.row_hashes`)."""
     class_type: str = "text"
     """Type of the classes in :meth:`predict` and :meth:`predict_proba`: a key of :data:`CLASS_TYPES`."""
 
@@ -278,7 +278,7 @@ def _is_ours(parts: Any) -> bool:
     if not isinstance(parts, dict) or parts.get("format") != FORMAT:
         return False
     kinds, classifier, decision, trained = (parts.get(name) for name in ("kinds", "classifier", "decision", "trained"))
-    are_hashes = isinstance(trained, np.ndarray) and trained.dtype == np.uint64 and trained.ndim == 1 and len(trained)
+    are_hashes = isinstance(trained, np.ndarray) and trained.dtype == np.uint64 and trained.ndim == 1
     return (
         isinstance(classifier, MAUCStackingClassifier)
         and isinstance(getattr(classifier, "columns_", None), TableColumns)

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -22,9 +22,9 @@ from mauc._tables.options import Options
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
 from mauc.ensemble.combination import Combination, OutOfFold
-from mauc.ensemble.fitting import Fits, TrainingData, Watch, fit_all_rows
+from mauc.ensemble.fitting import Fits, InProcess, TrainingData, Watch, ctrl_c_stops, fit_all_rows
 from mauc.ensemble.planner import Member
-from mauc.ensemble.workers import Workers
+from mauc.ensemble.workers import LATE, STOPPED, Workers
 from mauc.model_selection import RareClassKFold, group_folds, of_some_classes, some_of_each
 from mauc.report import Judgement, judge
 
@@ -116,7 +116,7 @@ class Trainer:
 
     def train(self, rows: Ints, test: Ints, deadline: float) -> Trained:
         """Train on these rows until a deadline, in the seconds of :func:`time.monotonic`; score the test rows."""
-        data, options = self.data, self.options
+        data, options, began = self.data, self.options, time.monotonic()
         labels, table = data.labels[rows], data.features.iloc[rows]
         if not table.notna().to_numpy().any():
             raise Failure("every column is empty in the training rows: a model needs one that holds values")
@@ -154,20 +154,11 @@ class Trainer:
         winner = STACK if len(used) > 1 else full_name(used[0])
         shares = np.unique(labels, return_counts=True)[1] / len(labels)
         out_of_fold = stack._probabilities(oof_scores)
-        late = options.few_seconds and (time.monotonic() > deadline or len(shares) > 10)
-        if late:
-            stack.cut_["the choice of predicted classes"] = "was not learnt in time: the probabilities decide"
         places = np.searchsorted(np.unique(data.labels), stack.classes_)
-        decision = learn_decision(
-            out_of_fold,
-            codes,
-            shares,
-            options.decide,
-            None if self.costs is None else self.costs[np.ix_(places, places)],
-            seed=options.seed,
-            most_classes=0 if late else 40,
-            most_rows=500 if options.few_seconds else None,
-        )
+        costs = None if self.costs is None else self.costs[np.ix_(places, places)]
+        # A tenth of the time more: the rest is for the test, importance and the fit on all rows.
+        until = deadline + 0.1 * (deadline - began)
+        decision = self._decision(stack, until, out_of_fold, codes, shares, options.decide, costs)
         source = "the latest fifth of the training rows"
         if data.times is None or split is None:
             rows_or_groups = "training rows" if groups is None else "whole groups of training rows"
@@ -178,6 +169,26 @@ class Trainer:
         test_scores = {entry.name: test_scores[entry.name] for entry in board.entries}
         members = tuple(fits.members[name] for name in used)
         return Trained(_stripped(stack), test_scores, decision, board, members, len(rows))
+
+    def _decision(
+        self, stack: MAUCStackingClassifier, deadline: float, *known: Any, most_classes: int = 40
+    ) -> Decision:
+        """Learn how to decide from what :func:`learn_decision` takes; at the deadline the probabilities decide."""
+        few_seconds, n_classes = self.options.few_seconds, len(stack.classes_)
+        options: dict[str, Any] = {"seed": self.options.seed, "most_rows": 500 if few_seconds else None}
+        # Up to half a second of work stays in this process; a child can be ended.
+        quick = few_seconds or n_classes > most_classes or len(stack.oof_rows_) * n_classes**3 < 2e6
+        runner = InProcess(None) if quick else self.workers
+        if not (few_seconds and n_classes > 10):
+            task = _learn_decision, (known, options | {"most_classes": most_classes})
+            with ctrl_c_stops(runner):
+                for answer in runner.run([task], deadline):
+                    if answer.error is not None:
+                        raise answer.error
+                    return cast(Decision, answer.value)
+        reason = STOPPED if runner.late == STOPPED else LATE
+        stack.cut_["the choice of predicted classes"] = f"{reason}: the probabilities decide"
+        return learn_decision(*known, **options, most_classes=0)
 
     def fit_again(self, trained: Trained, deadline: float) -> Trained:
         """Fit the models of the stack again on all rows, until a deadline; columns, weights and decision stay.
@@ -225,6 +236,10 @@ class Trainer:
             train, test = stratified(labels, 0.25, self.options.seed)
             return [(train, test[of_some_classes(labels[test], self.options.seed)])]
         return None
+
+
+def _learn_decision(_: Any, known: tuple[Any, ...], options: dict[str, Any]) -> Decision:
+    return learn_decision(*known, **options)
 
 
 def _choose_calibration(stack: MAUCStackingClassifier, oof_scores: Floats, codes: Ints) -> None:

@@ -187,7 +187,8 @@ def _run(index: int, task: Task, shared: Any) -> Answer:
 
 
 @contextmanager
-def _ctrl_c_stops(runner: Runner) -> Iterator[None]:
+def ctrl_c_stops(runner: Runner) -> Iterator[None]:
+    """Go on after Ctrl-C, without the tasks that are not ready, if the runner keeps finished work."""
     try:
         yield
     except KeyboardInterrupt:
@@ -222,7 +223,7 @@ def fit_folds(
     done.seconds = {member.name: 0.0 for member in members}
     errors: list[Exception] = []
     watch.begins(members[0].name, _step(0, n_folds))
-    with _ctrl_c_stops(runner):
+    with ctrl_c_stops(runner):
         for answer in runner.run(tasks, deadline):
             member, fold = work[answer.index]
             name = member.name
@@ -266,7 +267,7 @@ def fit_all_rows(
     """
     if members:
         watch.begins(members[0].name, _step(None, 0))
-    with _ctrl_c_stops(runner):
+    with ctrl_c_stops(runner):
         for answer in runner.run([(fit_one, (member, None, True)) for member in members], deadline):
             name = members[answer.index].name
             done.seconds[name] = done.seconds.get(name, 0.0) + answer.seconds

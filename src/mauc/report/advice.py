@@ -29,10 +29,11 @@ def advice(judgement: Judgement, *, most: int = 3) -> list[str]:
     """Return what to do next about at most ``most`` weak classes; often nothing.
 
     A class is weak if its recall is below the balanced accuracy beyond chance, by Wilson's interval at the level of the
-    judgement, corrected for the number of classes (Bonferroni). The lowest high end comes first.
+    judgement, corrected for the number of classes (Bonferroni). The lowest high end comes first. If the MAUC may be
+    that of chance, no class is weak.
     """
-    weak = _weak_classes(judgement)
-    said = [_weak_class(judgement, k, first=place == 0) for place, k in enumerate(weak[:most])]
+    weak = [] if judgement.headline.mauc.low <= 0.5 else _weak_classes(judgement)
+    said = [_weak_class(judgement, k) for k in weak[:most]]
     more = len(weak) - most
     if more > 0:
         said.append(f"{more} more class{' has' if more == 1 else 'es have'} a recall below the average beyond chance.")
@@ -51,12 +52,14 @@ def _weak_classes(judgement: Judgement) -> list[int]:
     return [int(k) for k in order if high[k] < decision.balanced_accuracy.score]
 
 
-def _weak_class(judgement: Judgement, k: int, *, first: bool) -> str:
+def _weak_class(judgement: Judgement, k: int) -> str:
     """Say the recall of a class, what it is mistaken for, and what to do about it."""
     assert judgement.further is not None
-    decision, recall = judgement.further.decisions[0], judgement.further.classes[k].recall
+    decision, classes = judgement.further.decisions[0], judgement.further.classes
+    recall = classes[k].recall
+    is_lowest = [each.recall.score for each in classes if each.recall.score <= recall.score] == [recall.score]
     labels, name = judgement.labels, judgement.labels[k]
-    which = "has the lowest recall" if first else "has a low recall"
+    which = "has the lowest recall" if is_lowest else "has a low recall"
     said = f"Class {name} {which}: {recall}; the average over the classes is {decision.balanced_accuracy.score:.3f}."
     missed = decision.confusion[k].copy()
     missed[k] = 0

@@ -126,9 +126,9 @@ class Judgement:
 
     @property
     def guess(self) -> Guess:
-        """Score of always guessing the largest class of the training rows, else of the test rows."""
+        """Score of always guessing the largest of these classes in the training rows, else in the test rows."""
         training = self.training_counts
-        largest = self.labels[0] if training is None else max(training, key=training.__getitem__)
+        largest = self.labels[0] if training is None else max(self.labels, key=lambda label: training.get(label, 0))
         right = np.array(self.labels) == largest
         return Guess(largest, float(self.counts[right].sum() / self.counts.sum()), float(right.mean()))
 
@@ -445,6 +445,8 @@ def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
     model, guess = judgement.headline, judgement.guess
     notes = [*_of_groups(judgement), *_of_few_rows(judgement, few), *_of_hidden_errors(judgement)]
     notes += [f"{note[0].upper()}{note[1:]}." for note in subgroup_notes(judgement.subgroups)]
+    if model.mauc.low <= 0.5 <= model.mauc.high:
+        notes.append("The interval of the MAUC contains 0.5: these scores may rank no better than chance.")
     if model.mauc.score == 1.0:
         notes.append("Every pair is ranked perfectly: the interval says how much worse new rows may be ranked.")
     if model.accuracy < guess.accuracy:
