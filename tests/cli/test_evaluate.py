@@ -250,6 +250,7 @@ def test_the_predicted_classes_of_mauc_predict_are_judged(run, tmp_path):
     ("classes", "predicted", "said"),
     [
         (["01", "02", "10"], None, "(predicted class: column 'predicted')"),
+        (["1", "1.0", "b"], None, "(predicted class: column 'predicted')"),
         (["NA", "oak", "fir"], None, "(predicted class: column 'predicted')"),
         (["true", "false", "maybe"], None, "(predicted class: column 'predicted')"),
         (["oak", "elm", "fir"], "0.93", "holds '0.93', which is no class: accuracies are those of the highest score"),
