@@ -294,3 +294,13 @@ def test_predictions_that_name_no_class_count_as_wrong(run, tmp_path):
     done = run("evaluate", "s.csv", "--target", "truth", "--no-report", "--json")
     assert json.loads(done.stdout)["models"][0]["accuracy"] == 35 / 40
     assert "names no known class in 5 rows, such as 'c': they count as wrong" in done.stderr
+
+
+@pytest.mark.parametrize("prefix", ["", "score:", "p_"])
+@pytest.mark.parametrize("classes", [["TRUE", "FALSE"], ["true", "false"], ["1.0", "2.0"]])
+def test_classes_that_a_reader_changes_are_found_as_the_file_writes_them(run, tmp_path, classes, prefix):
+    table = pd.DataFrame({prefix + c: [1 - k, k, k, k] for k, c in enumerate(classes)})
+    table.assign(truth=[classes[k] for k in (0, 1, 0, 1)]).to_csv(tmp_path / "s.csv", index=False)
+    done = run("evaluate", "s.csv", "--target", "truth", "--no-report", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["models"][0]["mauc"]["score"] == 0.75
