@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mauc._tables.data import Data, Split, by_time, stratified
 from mauc._tables.decide import Decision, decisions_of, learn_decision
-from mauc._tables.errors import Failure
+from mauc._tables.errors import Failure, Usage
 from mauc._tables.options import Options
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
@@ -333,6 +333,12 @@ def evaluate_holdout(
 def cv_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split]:
     """Return folds of whole groups, or stratified ones with every class in every training part."""
     if groups is None:
+        counts = np.unique(labels, return_counts=True)[1]
+        most = int(counts[counts > 1].sum())  # the only row of a class is never held out
+        if n_folds > most:
+            raise Usage(
+                f"--cv must be at most {most:,}, the number of rows to test on, got {n_folds:,}: use fewer folds"
+            )
         return list(RareClassKFold(n_folds, random_state=seed).split(labels, labels))
     folds = group_folds(labels, groups, n_folds, seed)
     tested = {label for _, test in folds for label in labels[test]}
