@@ -302,6 +302,17 @@ def test_cross_validation(planned):
     assert board.loc["class frequencies", "mauc"] == 0.5
 
 
+def test_the_scores_of_all_folds_are_divided_by_their_sum_or_none(planned, monkeypatch):
+    planned()
+    choices = iter(["normalized", True, True, True])
+    monkeypatch.setattr(
+        "mauc._tables.training._choose_calibration", lambda stack, *_: stack.set_params(calibrate=next(choices))
+    )
+    crossed = fit_table(mixed(150)[["size", "soil", "kind"]], "kind", cv=3, importance=False)
+    np.testing.assert_allclose(crossed.evaluation.scores.sum(axis=1), 1.0)
+    assert crossed.model.classifier.calibrate == "normalized", "the model is the one that was tested"
+
+
 def test_after_the_test_the_models_are_fitted_again_on_all_rows(planned):
     planned(("et", "lr"))
     table = mixed(150)[["size", "soil", "kind"]]
