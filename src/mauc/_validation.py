@@ -6,6 +6,7 @@ and what to do. The last part is left out if the requirement already says it.
 
 import numbers
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -246,8 +247,11 @@ def check_predicted(y_pred: ArrayLike | None, labels: Any, n_rows: int) -> NDArr
     if array.shape != (n_rows,):
         advice = "pass one predicted class for each row"
         raise invalid("y_pred", f"must have the shape ({n_rows},)", f"{array.shape}", advice)
-    position = {_written(name): k for k, name in enumerate(labels)}
-    return np.array([position.get(_written(name), -1) for name in array.tolist()], dtype=np.int64)
+    exact = {str(name): k for k, name in enumerate(labels)}
+    written = Counter(map(_written, exact))  # the texts 1 and 1.0 may be two classes
+    position = {_written(name): k for name, k in exact.items() if written[_written(name)] == 1} | exact
+    found = (position.get(str(name), position.get(_written(name), -1)) for name in array.tolist())
+    return np.fromiter(found, np.int64, n_rows)
 
 
 def class_position(parameter: str, name: Any, labels: NDArray[Any]) -> int:

@@ -250,6 +250,7 @@ def test_the_predicted_classes_of_mauc_predict_are_judged(run, tmp_path):
     ("classes", "predicted", "said"),
     [
         (["01", "02", "10"], None, "(predicted class: column 'predicted')"),
+        (["1", "1.0", "b"], None, "(predicted class: column 'predicted')"),
         (["NA", "oak", "fir"], None, "(predicted class: column 'predicted')"),
         (["true", "false", "maybe"], None, "(predicted class: column 'predicted')"),
         (["oak", "elm", "fir"], "0.93", "holds '0.93', which is no class: accuracies are those of the highest score"),
@@ -293,3 +294,31 @@ def test_predictions_that_name_no_class_count_as_wrong(run, tmp_path):
     done = run("evaluate", "s.csv", "--target", "truth", "--no-report", "--json")
     assert json.loads(done.stdout)["models"][0]["accuracy"] == 35 / 40
     assert "names no known class in 5 rows, such as 'c': they count as wrong" in done.stderr
+
+
+@pytest.mark.parametrize("prefix", ["", "score:", "p_"])
+@pytest.mark.parametrize("classes", [["TRUE", "FALSE"], ["true", "false"], ["1.0", "2.0"]])
+def test_classes_that_a_reader_changes_are_found_as_the_file_writes_them(run, tmp_path, classes, prefix):
+    table = pd.DataFrame({prefix + c: [1 - k, k, k, k] for k, c in enumerate(classes)})
+    table.assign(truth=[classes[k] for k in (0, 1, 0, 1)]).to_csv(tmp_path / "s.csv", index=False)
+    done = run("evaluate", "s.csv", "--target", "truth", "--no-report", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["models"][0]["mauc"]["score"] == 0.75
+
+
+def test_rows_in_another_order_within_classes_are_refused(run, fails, scores):
+    table, other = scores
+    table = table.assign(id=range(100, 188), note="x", fir=0.5, code=[[1]] * 88)
+    other = table.assign(**other[CLASSES], note=None, fir=np.arange(88.0) / 88, predicted="oak", code=[[2]] * 88)
+    turned = other.sort_values(["truth", "id"], ascending=[True, False], ignore_index=True)
+    for name, frame in (("a", table), ("b", other.drop(columns="note")), ("turned", turned), ("other", other)):
+        frame.to_parquet(f"{name}.parquet")
+    call = ("evaluate", "a.parquet", "--target", "truth", "--no-report", "--compare")
+    assert run(*call, "b.parquet").exit_code == 0, "numbers with fractions, predictions and lists may differ"
+    words = fails(*call, "turned.parquet")
+    assert "turned.parquet and a.parquet must have the same rows in the same order" in words
+    assert "got other cells in column 'id' (first: row 1): sort both files alike, or leave the column out" in words
+    assert "other cells in column 'note'" in fails(*call, "other.parquet")
+    turned[["truth", "id"]].to_csv("t.csv", index=False)
+    table.drop(columns=["truth", "code"]).to_csv("s.csv", index=False)
+    assert "in column 'id'" in fails("evaluate", "s.csv", "--target", "truth", "--truth", "t.csv")

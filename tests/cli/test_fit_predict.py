@@ -96,7 +96,7 @@ def test_time_and_group_columns(run, trees):
             ("--decide", "often"),
             "--decide must be balanced, accuracy or a table of costs such as costs.csv, got 'often'",
         ),
-        (("--holdout", 1.5), "--holdout must be a number strictly between 0 and 1, got 1.5"),
+        (("--holdout", 1.5), "--holdout must be a finite number strictly between 0 and 1, got 1.5"),
         (("--time-column", "seen", "--group", "plot"), "leave one of them out"),
         (("--drop", "species"), "--drop 'species' is also the column of --target"),
         (("--group", "species"), "--target 'species' cannot also be --group or --time-column"),

@@ -19,6 +19,7 @@ from mauc import compare_mauc, mauc_score
 from mauc._cli.output import Output
 from mauc._tables.data import stratified
 from mauc._tables.decide import read_costs
+from mauc._tables.errors import Failure
 from mauc._tables.model_file import read_model
 from mauc._tables.saved_scores import read_saved_scores
 from mauc.ensemble.workers import Workers
@@ -122,6 +123,12 @@ def test_costs_of_classes_that_look_like_numbers_or_gaps(tmp_path):
     table.to_csv(tmp_path / "costs.csv")
     found = read_costs(str(tmp_path / "costs.csv"), np.array(["01", "1", "NA"]))
     np.testing.assert_array_equal(found, 1.0 - np.eye(3))
+    table.to_csv(tmp_path / "costs.csv", sep=";")
+    np.testing.assert_array_equal(read_costs(str(tmp_path / "costs.csv"), np.array(["01", "1", "NA"])), found)
+    for text in ("x\ny\n", "x\n"):
+        (tmp_path / "costs.csv").write_text(text)
+        with pytest.raises(Failure, match="has no row '01': it needs a row for each true class"):
+            read_costs(str(tmp_path / "costs.csv"), np.array(["01", "1", "NA"]))
 
 
 def test_the_test_rows_play_no_part_in_the_choice(run, trees, monkeypatch):
@@ -242,7 +249,7 @@ def test_compare(run, fails, trees, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--time-limit", 0), "--time-limit must be a finite number of seconds above 0, got 0"),
+        (("--time-limit", 0), "--time-limit must be a finite number above 0, got 0"),
         (("--cv", 3, "--time-column", "seen"), "--cv tests on all rows in turn and --time-column on the latest"),
         (("--cv", 3, "--holdout", 0.25), "--cv tests on all rows in turn and --holdout on a share of them"),
     ],

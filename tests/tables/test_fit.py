@@ -273,10 +273,19 @@ def test_whole_numbers_that_are_measurements_are_refused():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"cv": 1}, "^cv must be a number of folds, 2 or more, got 1"),
-        ({"min_rows": 0}, "^min_rows must be 1 or more, got 0"),
+        ({"cv": 1}, "^cv must be a whole number of at least 2, got 1$"),
+        ({"cv": "x"}, "^cv must be a whole number of at least 2, got 'x'$"),
+        ({"cv": 1000}, "^cv must be at most 240, the number of rows to test on, got 1,000: use fewer folds$"),
+        ({"min_rows": 0}, "^min_rows must be a whole number of at least 1, got 0$"),
+        ({"min_rows": 1.5}, "^min_rows must be a whole number of at least 1, got 1.5$"),
         ({"group": 1.5}, "^group must name a column"),
-        ({"time_limit": 0}, "^time_limit must be a finite number of seconds above 0"),
+        ({"time_limit": 0}, "^time_limit must be a finite number above 0, got 0$"),
+        ({"time_limit": "1"}, "^time_limit must be a finite number above 0, got '1'$"),
+        ({"seed": 1.5}, "^seed must be a whole number of at least 0, got 1.5$"),
+        ({"holdout": "a"}, "^holdout must be a finite number strictly between 0 and 1, got 'a'$"),
+        ({"refit": "x"}, "^refit must be True or False, got 'x'$"),
+        ({"drop_unlabelled": None}, "^drop_unlabelled must be True or False, got None$"),
+        ({"decide": None}, "^decide must be balanced, accuracy or a table of costs such as costs.csv, got None$"),
     ],
 )
 def test_wrong_parameters(options, words):
@@ -293,6 +302,17 @@ def test_cross_validation(planned):
     assert (crossed.evaluation.final.n_rows, crossed.fitted_on) == (150, "")
     board = crossed.leaderboard().set_index("model")
     assert board.loc["class frequencies", "mauc"] == 0.5
+
+
+def test_the_scores_of_all_folds_are_divided_by_their_sum_or_none(planned, monkeypatch):
+    planned()
+    choices = iter(["normalized", True, True, True])
+    monkeypatch.setattr(
+        "mauc._tables.training._choose_calibration", lambda stack, *_: stack.set_params(calibrate=next(choices))
+    )
+    crossed = fit_table(mixed(150)[["size", "soil", "kind"]], "kind", cv=3, importance=False)
+    np.testing.assert_allclose(crossed.evaluation.scores.sum(axis=1), 1.0)
+    assert crossed.model.classifier.calibrate == "normalized", "the model is the one that was tested"
 
 
 def test_after_the_test_the_models_are_fitted_again_on_all_rows(planned):

@@ -181,7 +181,7 @@ def _judge_whole(
     """Judge tables in memory; say how the first model predicts classes."""
     from mauc._tables.data import parse_groups
     from mauc._tables.flags import are_recurring_codes
-    from mauc._tables.read import get_column, has_class
+    from mauc._tables.read import get_column, has_class, rows_with_lists
     from mauc._tables.saved_scores import TRAINED_ON, trained_note
     from mauc.report import judge
 
@@ -193,6 +193,8 @@ def _judge_whole(
             table.rows = table.rows[labelled]
     keys = [name for name in (group, by) if name]
     judged, rows, classes, models = align(scores, others, truth, target, prefix, keys)
+    scored = {name for _, columns in models.values() for name in columns.values()}
+    check_same_cells(tables, {target_column(source, target), PREDICTED, TRAINED_ON, *scored})
     for table in tables:
         table.rows = table.rows[rows]
     labels = judged.labels[judged.codes]
@@ -204,7 +206,7 @@ def _judge_whole(
             belonging[keyword] = parse_groups(values, name, table.path, option)
     features = [name for name in scores.names if name not in (target_column(scores, target), *keys)]
     for name in features if group is None else ():
-        if are_recurring_codes(name, scores.rows[name], labels):
+        if not rows_with_lists(scores.rows[name]) and are_recurring_codes(name, scores.rows[name], labels):
             current().note(
                 f"column {name!r} of {scores.display} holds codes that recur: if rows of one code depend on each "
                 f"other, use --group {shlex.quote(name)}"
@@ -344,6 +346,33 @@ def align(
             raise Usage(f"--compare {table.display} is named twice, or is the scores themselves: name other scores")
         models[name] = table, columns
     return judged, rows, classes, models
+
+
+def check_same_cells(tables: Sequence[Any], ignored: Collection[str]) -> None:
+    """Refuse tables in memory whose common columns differ: their rows are others, or in another order.
+
+    Numbers with fractions may differ: they may be scores of a class without a row.
+    """
+    from mauc._tables.read import rows_with_lists
+    from mauc._tables.saved_scores import cell_hashes
+
+    first: dict[str, Any] = {}
+    for table in tables:
+        for name in table.names:
+            other = first.setdefault(name, table)
+            pair = [each.rows[name] for each in (table, other)]
+            if name in ignored or other is table or any(map(rows_with_lists, pair)):
+                continue
+            if any(values.dtype.kind == "f" and (values % 1 > 0).any() for values in pair):
+                continue
+            mine, theirs = (cell_hashes(values.to_frame())[name] for values in pair)
+            differ = np.flatnonzero(mine != theirs)
+            if len(differ):
+                raise Failure(
+                    f"{table.display} and {other.display} must have the same rows in the same order, got other cells "
+                    f"in column {name!r} (first: row {table.row_number(differ[0])}): sort both files alike, or leave "
+                    "the column out of one if it does not describe the rows"
+                )
 
 
 def target_column(table: Any, target: str) -> str:

@@ -1,5 +1,6 @@
 """Turn probabilities into predicted classes, by offsets learned from validation rows."""
 
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from mauc._tables.errors import Failure
+from mauc._tables.text import best_separator
 from mauc._typing import Floats, Ints
 from mauc.decision import MAUCDecision
 from mauc.decision.posterior import log_scores, posterior_of
@@ -79,10 +81,12 @@ def read_costs(decide: str, labels: NDArray[Any]) -> Floats | None:
         return None
     try:
         # All as text: a class may be called 01 or NA.
-        cells = pd.read_csv(decide, header=None, dtype=str, keep_default_na=False)
+        separator = best_separator(Path(decide).read_text(encoding="utf-8"))
+        cells = pd.read_csv(decide, sep=separator, header=None, dtype=str, keep_default_na=False)
     except (ValueError, UnicodeError) as error:
         raise Failure(f"{decide} cannot be read as a table of costs ({error}): save it as CSV") from None
-    table = cells.iloc[1:, 1:].set_axis(cells.iloc[1:, 0].str.strip()).set_axis(cells.iloc[0, 1:].str.strip(), axis=1)
+    cells = cells.map(str.strip, na_action="ignore")
+    table = cells.iloc[1:, 1:].set_axis(cells.iloc[1:, 0]).set_axis(cells.iloc[0, 1:], axis=1)
     names = [str(name) for name in np.unique(labels)]
     for where, there in (("row", table.index), ("column", table.columns)):
         missing = [name for name in names if name not in there]
@@ -96,7 +100,10 @@ def read_costs(decide: str, labels: NDArray[Any]) -> Floats | None:
             raise Failure(f"{decide} has two {where}s {twice[0]!r}: remove one of them")
     costs = table.loc[names, names].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     if not np.isfinite(costs).all():
-        raise Failure(f"{decide} must hold a number in every cell: the cost of predicting the class of the column")
+        raise Failure(
+            f"{decide} must hold a number in every cell, the cost of predicting the class of the column: write "
+            "decimals as 0.5, not 0,5"
+        )
     if (costs == costs[:, :1]).all():
         raise Failure(
             f"{decide} must hold different costs in a row, got the same in every cell: make right predictions cheaper "

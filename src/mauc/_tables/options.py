@@ -1,9 +1,19 @@
 """Check the options of ``mauc fit`` and ``fit_table``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from mauc._tables.errors import Usage
+from mauc._validation import check_real, check_whole
+
+
+def _check(check: Callable[..., float], option: str, value: Any, **limits: float) -> float:
+    """Return a number that a check of :mod:`mauc._validation` accepts, or raise its error as one of usage."""
+    try:
+        return check(option, value, **limits)
+    except ValueError as error:
+        raise Usage(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -28,17 +38,16 @@ class Options:
     drop_duplicates: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.time_limit < float("inf"):
-            raise Usage(f"--time-limit must be a finite number of seconds above 0, got {self.time_limit:g}")
-        if not 0 < self.holdout < 1:
-            raise Usage(f"--holdout must be a number strictly between 0 and 1, got {self.holdout:g}")
-        if self.cv is not None and self.cv < 2:
-            raise Usage(f"--cv must be a number of folds, 2 or more, got {self.cv}")
-        if self.min_rows < 1:
-            raise Usage(f"--min-rows must be 1 or more, got {self.min_rows}")
+        _check(check_real, "--holdout", self.holdout, low=0, high=1)
+        _check(check_whole, "--seed", self.seed, least=0)
+        _check(check_whole, "--min-rows", self.min_rows, least=1)
+        for option in ("refit", "importance", "drop_unlabelled", "drop_duplicates"):
+            value = getattr(self, option)
+            if value not in (True, False) and not (option == "refit" and value is None):
+                raise Usage(f"--{option.replace('_', '-')} must be True or False, got {value!r}")
         if self.effort not in ("quick", "normal", "best"):
             raise Usage(f"--effort must be quick, normal or best, got {self.effort!r}")
-        if self.decide not in ("balanced", "accuracy") and not self.decide.lower().endswith(".csv"):
+        if self.decide not in ("balanced", "accuracy") and not str(self.decide).lower().endswith(".csv"):
             raise Usage(
                 f"--decide must be balanced, accuracy or a table of costs such as costs.csv, got {self.decide!r}"
             )
@@ -69,12 +78,13 @@ class Options:
 
     @staticmethod
     def defaults(effort: str | None, time_limit: float | None, cv: int | None) -> dict[str, Any]:
-        """Return the effort and the time limit, each as given, or else as the other one allows.
+        """Check the time limit and the folds; return the effort and the limit, as given or as the other one allows.
 
         ``best`` takes minutes. ``normal`` takes 30 to 50 seconds, and so does each training of a cross-validation.
         """
         limit = (600.0 if effort == "best" else 60.0) if time_limit is None else time_limit
-        per_training = limit / (1 + (cv or 0))
+        _check(check_real, "--time-limit", limit, low=0)
+        per_training = limit / (1 + (0 if cv is None else _check(check_whole, "--cv", cv, least=2)))
         return {"effort": effort or ("quick" if per_training < 40.0 else "normal"), "time_limit": limit}
 
     @property

@@ -118,7 +118,8 @@ def score_columns(names: list[str], classes: list[str], path: str, prefix: str |
 
     With a prefix, a class may have a column but no row; without one, such a column cannot be recognised.
     """
-    detected = prefix is None
+    detected, own = prefix is None, classes
+    classes = _as_written(names, prefix, classes)
     prefix = _prefix(names, prefix, classes)
     missing = [c for c in classes if prefix + c not in names]
     if missing:
@@ -133,7 +134,17 @@ def score_columns(names: list[str], classes: list[str], path: str, prefix: str |
     # Other columns may have a detected prefix too: p_cat, and p_value.
     known = not prefix or (detected and prefix != PREFIX)
     found = classes if known else [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
-    return {c: prefix + c for c in found}
+    as_read = dict(zip(classes, own, strict=True))
+    return {as_read.get(c, c): prefix + c for c in found}
+
+
+def _as_written(names: list[str], prefix: str | None, classes: list[str]) -> list[str]:
+    """Return classes as score columns name them: a reader turns TRUE or true into True, and 1.0 into 1."""
+    ways = [str.upper, str.lower] if set(classes) == {"True", "False"} else ["{}.0".format]
+    for written in (classes, *([way(c) for c in classes] for way in ways)):
+        if {_prefix(names, prefix, written) + c for c in written} <= set(names):
+            return written
+    return classes
 
 
 def as_in_columns(classes: Sequence[str], names: list[str], prefix: str | None) -> list[str]:

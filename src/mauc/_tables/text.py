@@ -169,7 +169,7 @@ def read_text(
         encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
         sample = source.content[:BLOCK].decode(encoding, errors="replace")
         sample = sample if len(source.content) < BLOCK else sample[: sample.rfind("\n") + 1] or sample
-        separator = check_separator(how.separator) or _best_separator(sample)
+        separator = check_separator(how.separator) or best_separator(sample)
         named: dict[str, Any] = {}
         # The header is read separately, because pandas renames the second of two columns of one name.
         header = pd.Index(parse(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0])
@@ -232,7 +232,7 @@ def _rows(sample: str, separator: str, most: int = 50) -> list[list[str]]:
         return []
 
 
-def _best_separator(sample: str) -> str:
+def best_separator(sample: str) -> str:
     """Return the separator that gives most of the first lines as many cells as the header, then most cells.
 
     A header of ``mauc predict`` has commas, whatever its classes are called.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mauc._tables.data import Data, Split, by_time, stratified
 from mauc._tables.decide import Decision, decisions_of, learn_decision
-from mauc._tables.errors import Failure
+from mauc._tables.errors import Failure, Usage
 from mauc._tables.options import Options
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
@@ -114,8 +114,11 @@ class Trainer:
     progress: Watch
     workers: Workers
 
-    def train(self, rows: Ints, test: Ints, deadline: float) -> Trained:
-        """Train on these rows until a deadline, in the seconds of :func:`time.monotonic`; score the test rows."""
+    def train(self, rows: Ints, test: Ints, deadline: float, alike: Trained | None = None) -> Trained:
+        """Train on these rows until a deadline, in the seconds of :func:`time.monotonic`; score the test rows.
+
+        Whether scores are divided by their row sum is chosen on validation rows, or is as in the training ``alike``.
+        """
         data, options, began = self.data, self.options, time.monotonic()
         labels, table = data.labels[rows], data.features.iloc[rows]
         if not table.notna().to_numpy().any():
@@ -130,7 +133,7 @@ class Trainer:
         stack = MAUCStackingClassifier(
             effort=options.effort,
             columns=TableColumns(options.seed),
-            calibrate=True,
+            calibrate=True if alike is None else alike.classifier.calibrate,
             random_state=options.seed,
             cv=split,
             ordinal=None if data.order is None else [name for name in data.order if name in known],
@@ -146,7 +149,8 @@ class Trainer:
         )
         held_out, oof_scores = stack._oof_combination()
         codes = np.searchsorted(stack.classes_, labels[held_out])
-        _choose_calibration(stack, oof_scores, codes)
+        if alike is None:
+            _choose_calibration(stack, oof_scores, codes)
         names = list(stack.named_estimators_)
         scores = {name: fits.extra(name) for name in names}
         combined = stack._probabilities(stack._combination.scores(np.array(list(scores.values()))))
@@ -348,6 +352,12 @@ def evaluate_holdout(
 def cv_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split]:
     """Return folds of whole groups, or stratified ones with every class in every training part."""
     if groups is None:
+        counts = np.unique(labels, return_counts=True)[1]
+        most = int(counts[counts > 1].sum())  # the only row of a class is never held out
+        if n_folds > most:
+            raise Usage(
+                f"--cv must be at most {most:,}, the number of rows to test on, got {n_folds:,}: use fewer folds"
+            )
         return list(RareClassKFold(n_folds, random_state=seed).split(labels, labels))
     folds = group_folds(labels, groups, n_folds, seed)
     tested = {label for _, test in folds for label in labels[test]}
@@ -360,7 +370,8 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
     """Score every row by models that did not see it; then train on all rows.
 
     All trainings share the time. Each fold contributes the model it would write; a model that is not in every fold is
-    left out of the comparison.
+    left out of the comparison. The first fold chooses whether scores are divided by their row sum, for scores of both
+    kinds cannot be ranked together.
     """
     data, labels, progress = trainer.data, trainer.data.labels, trainer.progress
     classes = np.unique(labels)
@@ -372,7 +383,8 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
     cut: list[str] = []
     for train, test in folds:
         progress.prefix = f"training {len(done) + 1} of {n_trainings}: "
-        trained = trainer.train(train, test, _next_deadline(deadline, n_trainings - len(done)))
+        first = done[0][0] if done else None
+        trained = trainer.train(train, test, _next_deadline(deadline, n_trainings - len(done)), first)
         columns = np.searchsorted(classes, trained.classes)
         own = trained.test_scores[trained.board.winner]
         predicted[test] = columns[decisions_of(own, trained.decision)]
@@ -397,7 +409,7 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
     found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=decided, groups=groups)
     progress.prefix = f"training {n_trainings} of {n_trainings}: "
     probe, probe_rows = max(done, key=lambda fold: len(np.unique(labels[fold[1]])))
-    final = trainer.train(np.arange(len(labels)), probe_rows, _next_deadline(deadline, 1))
+    final = trainer.train(np.arange(len(labels)), probe_rows, _next_deadline(deadline, 1), done[0][0])
     final = replace(final, board=replace(final.board, cut=(*cut, *final.board.cut)))
     return Evaluation(final, found, rows, classes, chosen[rows], decided, probe, probe_rows, len(labels) - len(rows))
 
