@@ -93,6 +93,9 @@ def test_folds_of_whole_groups():
         ([10, 2, 1], ("1", "2", "10")),
         (["10", "b", "a"], None),
         (pd.Categorical(["mid", "low", "high"], ["low", "mid", "high"], ordered=True), ("low", "mid", "high")),
+        (pd.Categorical([1.0, 3.0, 2.0], ordered=True), ("1", "2", "3")),
+        (pd.cut(pd.Series([1, 9, 4]), [0, 2, 5, 10]), ("(0, 2]", "(2, 5]", "(5, 10]")),
+        (pd.Categorical(pd.to_datetime(["2024-01-02", "2024-01-01"]), ordered=True), ("2024-01-01", "2024-01-02")),
         (range(31), None),
     ],
 )
