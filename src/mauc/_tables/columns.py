@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
 from mauc._tables.errors import Failure
@@ -18,6 +19,7 @@ DAY_FIRST = "day first"
 """A kind of column in a model file, beside ``"number"`` and ``"other"``."""
 WRITTEN = r"\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4})((?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)\s*"
 ISO = r"\s*\d{4}-\d{2}-\d{2}.*"
+ZONE = r":\d{2}[\d.]*\s*(?:Z|[+-]\d{2}:?(?:\d{2})?)\s*$"
 # Forests take numbers as float32.
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -113,7 +115,7 @@ def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]
                 )
             known[name] = dates
     _empty_bad_cells(known, path)
-    _warn_of_other_dates(known, model.columns, path)
+    _write_dates_as_trained(known, model.columns, path)
     return known, [name for name in names if name not in kinds]
 
 
@@ -135,8 +137,11 @@ def _empty_bad_cells(table: Table, path: Path) -> None:
             )
 
 
-def _warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
-    """Warn of dates in a format that training did not have: they are read as missing."""
+def _write_dates_as_trained(table: Table, columns: TableColumns, path: Path) -> None:
+    """Write ISO dates in the format of training, in place; warn of others, which are read as missing.
+
+    The text of dates depends on all rows: where all times are midnight, there are only days.
+    """
     for name, steps in columns.steps_.items():
         values = table[name]
         for step in steps:
@@ -144,15 +149,29 @@ def _warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
             if kind == "CleanNullStrings" and values.dtype.kind == "O":
                 values = step.transform(values)
             elif kind == "ToDatetime":
-                dates = pd.to_datetime(values, format=step.format_, errors="coerce", utc=True)
-                bad = np.flatnonzero(np.asarray(dates.isna() & values.notna()))
-                if len(bad):
-                    form = f" of the form {step.format_}" if step.format_ else ""
+                values, form = values.copy(), step.format_
+                bad = _not_dates(values, form)
+                text = values[bad].astype(str)
+                # It is not known which zone a time without one is in.
+                alike = text[text.str.fullmatch(ISO) & (text.str.contains(ZONE) == ("%z" in str(form)))]
+                dates = pd.to_datetime(alike, format="ISO8601", errors="coerce", utc=True).dropna()
+                if len(dates) and form:
+                    values[dates.index] = dates.dt.strftime(form)
+                    table[name] = values
+                    bad = _not_dates(values, form)
+                if bad.any():
+                    of_form = f" of the form {form}" if form else ""
+                    first = int(np.argmax(bad))
                     warnings.warn(
-                        f"column {name!r} of {path} had dates{form} in training, and here holds "
-                        f"{values.iloc[bad[0]]!r} (row {bad[0] + 1}, {len(bad)} in all): treated as missing",
+                        f"column {name!r} of {path} had dates{of_form} in training, and here holds "
+                        f"{values.iloc[first]!r} (row {first + 1}, {int(bad.sum())} in all): treated as missing",
                         stacklevel=3,
                     )
+
+
+def _not_dates(values: Any, form: str | None) -> NDArray[np.bool_]:
+    """Return an ``(N,)`` mask of the cells that are not dates of this form."""
+    return np.asarray(pd.to_datetime(values, format=form, errors="coerce", utc=True).isna() & values.notna())
 
 
 def date_order(values: Any, given: str | None = None) -> str | None:
