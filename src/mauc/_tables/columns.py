@@ -68,7 +68,7 @@ def check_finite(table: Table, path: Path) -> None:
     """Refuse infinite or huge numbers: they are mistakes, and would dominate all others."""
     floats = [name for name, kind in table.dtypes.items() if kind.kind == "f"]
     columns = {name: np.asarray(values, dtype=np.float64) for name, values in table[floats].items()}
-    columns |= {name: numbers for name in other_columns(table) if (numbers := _as_numbers(table[name])) is not None}
+    columns |= {name: numbers for name in other_columns(table) if (numbers := _all_as_numbers(table[name])) is not None}
     for name, numbers in columns.items():
         bad = np.flatnonzero(np.isinf(numbers))
         if len(bad):
@@ -84,7 +84,7 @@ def check_finite(table: Table, path: Path) -> None:
             )
 
 
-def _as_numbers(values: Any) -> Floats | None:
+def _all_as_numbers(values: Any) -> Floats | None:
     """Return a column of texts or objects as float64 if all of its cells are numbers or missing, else None."""
     numbers = None
     for cells in (values.dropna().head(20), values):  # at once, for words
