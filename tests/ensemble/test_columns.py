@@ -135,6 +135,15 @@ def test_new_kinds_of_values_change_no_other_column():
         np.testing.assert_array_equal(other[:, :first], found[:, :first])
 
 
+def test_an_array_has_the_columns_of_the_training_table():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"size": [3.0, 1.0, 2.0], "town": ["Ulm", "Kiel", "Ulm"]})
+    columns = TableColumns().fit(table)
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        found = columns.transform(table.to_numpy(dtype=object))
+    np.testing.assert_array_equal(found, columns.transform(table))
+
+
 def test_texts_that_repeat_also_have_a_code():
     pd = pytest.importorskip("pandas")
     pytest.importorskip("skrub")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mauc._tables.data import by_group, by_time, prepare, stratified
+from mauc._tables.data import by_group, by_time, parse_groups, parse_times, prepare, stratified
 from mauc._tables.errors import Failure
 from mauc._tables.options import Options
 from mauc._tables.read import as_read
@@ -59,6 +59,22 @@ def test_groups_stay_whole_and_classes_in_both_parts(seed):
     assert 0.1 < len(test) / len(LABELS) < 0.5
 
 
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [(["p1", "p1 ", "p2"], ["p1", "p1", "p2"]), (pd.Series([1, 1.0, 2.5], dtype=object), ["1", "1", "2.5"])],
+)
+def test_groups_that_differ_only_in_how_they_are_written(groups, expected):
+    assert parse_groups(pd.Series(groups), "g", Path("t")).tolist() == expected
+
+
+@pytest.mark.parametrize("kind", ["int64", "Int64", "uint64"])
+def test_times_are_told_apart_to_the_last_digit(kind):
+    times = pd.Series([2**60, 2**60 + 1], dtype=kind)
+    assert np.diff(parse_times(times, "at", Path("t"), None)).tolist() == [1]
+    nanoseconds = as_read(pd.DataFrame({"at": pd.to_datetime(times.astype("int64"), unit="ns")}))["at"]
+    assert np.diff(parse_times(nanoseconds, "at", Path("t"), None)).tolist() == [1]
+
+
 def test_many_groups_are_split_in_linear_time():
     """The time once grew with the square of the groups: these took a minute."""
     groups = np.arange(40_000) // 2
@@ -93,6 +109,9 @@ def test_folds_of_whole_groups():
         ([10, 2, 1], ("1", "2", "10")),
         (["10", "b", "a"], None),
         (pd.Categorical(["mid", "low", "high"], ["low", "mid", "high"], ordered=True), ("low", "mid", "high")),
+        (pd.Categorical([1.0, 3.0, 2.0], ordered=True), ("1", "2", "3")),
+        (pd.cut(pd.Series([1, 9, 4]), [0, 2, 5, 10]), ("(0, 2]", "(2, 5]", "(5, 10]")),
+        (pd.Categorical(pd.to_datetime(["2024-01-02", "2024-01-01"]), ordered=True), ("2024-01-01", "2024-01-02")),
         (range(31), None),
     ],
 )

@@ -103,6 +103,30 @@ def test_a_file_and_a_frame_give_the_same_model(planned, tmp_path):
     np.testing.assert_array_equal(one.predict_proba(table), two.predict_proba(table))
 
 
+def test_columns_of_every_type_give_the_scores_of_their_file(planned, tmp_path):
+    planned()
+    table = mixed()
+    seen = table["seen"] + pd.to_timedelta(np.arange(240), unit="h")
+    table["seen"] = seen.dt.tz_localize("UTC").dt.tz_convert("America/Lima")
+    table["month"] = seen.dt.to_period("M")
+    table["range"] = pd.cut(table["size"], [-2, 0, 1, 3])
+    table["damp"] = pd.Series([True, False, None] * 80, dtype=object)
+    fitted = fit_table(table, "kind", importance=False)
+    loaded = load_model(fitted.save(tmp_path / "m.skops"))
+    expected = fitted.predict_proba(table.head(50))
+    assert fitted.predict_proba(table.assign(seen=table["seen"].dt.tz_convert("UTC")).head(50)).equals(expected)
+    pd.testing.assert_frame_equal(loaded.predict_proba(table.head(1)), expected.head(1))
+    table.head(50).to_csv(tmp_path / "t.csv", index=False)
+    pd.testing.assert_frame_equal(loaded.predict_proba(pd.read_csv(tmp_path / "t.csv")), expected)
+    for model in (fitted, loaded):
+        with pytest.warns(UserWarning, match="column 'soil' of the table holds values that the training") as told:
+            model.predict_proba(table.assign(soil="clay"))
+        assert len(told) == 1
+    made = fit_table(str(tmp_path / "t.csv"), "kind", importance=False)
+    again = fit_table(table.head(50), "kind", importance=False)
+    pd.testing.assert_frame_equal(made.predict_proba(table), again.predict_proba(table))
+
+
 def test_the_same_table_and_seed_give_the_same_model_wherever_it_is_trained(planned, monkeypatch):
     """Also beside a member that fails, which is named."""
     names = ("et", "lr", "hgb", "kernel")

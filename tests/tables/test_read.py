@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,10 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 import pandas as pd
 
 from mauc._tables.columns import describe_columns
+from mauc._tables.data import parse_times
 from mauc._tables.errors import Failure, Usage
 from mauc._tables.flags import flag_columns
-from mauc._tables.read import class_labels, drop_duplicates, get_column, nearest, read_table
+from mauc._tables.read import as_in_text, class_labels, drop_duplicates, get_column, nearest, read_table
 from mauc._tables.text import Reading
 from mauc.ensemble import TableColumns
 
@@ -58,6 +60,44 @@ def test_dates_and_categories_read_as_in_text(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     read, text = (read_table(tmp_path / name) for name in ("t.parquet", "t.csv"))
     pd.testing.assert_frame_equal(read.astype("str"), text.astype("str"))
+
+
+def test_dates_with_a_time_zone_are_read_in_utc(tmp_path):
+    """Around the end of daylight saving, an hour of local time recurs."""
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    at = pd.Series(pd.date_range("2024-10-26 23:30", periods=4, freq="h", tz="UTC")).dt.tz_convert("Europe/Berlin")
+    expected = [f"2024-10-{day}:30:00+0000" for day in ("26 23", "27 00", "27 01", "27 02")]
+    several = pd.Series([at[0], *at.dt.tz_convert("UTC")[1:]], dtype=object)
+    for each in (at, at.dt.tz_convert("UTC"), at.astype(object), at.astype("timestamp[us, tz=Europe/Berlin][pyarrow]")):
+        assert as_in_text(each.to_frame("at"))["at"].tolist() == expected
+    assert as_in_text(several.to_frame("at"))["at"].tolist()[0] == "2024-10-27 01:30:00+02:00", "as in a CSV file"
+    at.to_frame("at").to_parquet(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet")["at"].tolist() == expected
+    at.to_frame("at").to_csv(tmp_path / "t.csv", index=False)
+    for times in (read_table(tmp_path / "t.csv")["at"], as_in_text(at.to_frame("at"))["at"]):
+        assert np.diff(parse_times(times, "at", Path("t"), None)).min() > 0
+    nanoseconds = pd.Series(pd.to_datetime([1_700_000_000_000_000_001, None, 1_700_000_000_000_000_002], unit="ns"))
+    assert as_in_text(nanoseconds.to_frame("at"))["at"].tolist()[2] == "2023-11-14 22:13:20.000000002"
+
+
+def test_columns_of_other_types_read_as_in_text(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "month": pd.PeriodIndex(["2024-01", None, "2024-03"], freq="M"),
+            "range": pd.cut(pd.Series([1, 99, 5]), [0, 3, 9]),
+            "day": pd.Series([pd.Timestamp("2024-01-05").date(), None, pd.Timestamp("2024-03-01").date()]),
+            "arrow": pd.Series(pd.to_datetime(["2024-01-05", None, "2024-03-01"])),
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    if find_spec("pyarrow"):
+        frame["arrow"] = frame["arrow"].astype("date32[pyarrow]")
+    read, text = as_in_text(frame), read_table(tmp_path / "t.csv")
+    pd.testing.assert_frame_equal(read.fillna("").astype("str"), text.fillna("").astype("str"))
+    for took in (pd.to_timedelta(["90min", None]), pd.array(pd.to_timedelta(["90min", None])).astype(object)):
+        np.testing.assert_array_equal(as_in_text(pd.DataFrame({"took": took}))["took"], [5400.0, np.nan])
+    with pytest.raises(Failure, match=r"column 'wave' must hold real numbers, dates or texts, got complex numbers"):
+        as_in_text(pd.DataFrame({"wave": [1j, 2.0]}))
 
 
 def test_decimals_are_numbers(tmp_path):

@@ -116,7 +116,6 @@ def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], lis
     from mauc._tables.columns import same_columns
     from mauc._tables.saved_scores import TRAINED_ON, cell_hashes, row_hashes
 
-    _note_new_values(rows, loaded.columns, table)
     known, unknown = same_columns(rows, loaded, table)
     scores = loaded.scores(known)
     if not np.isfinite(scores).all():
@@ -129,24 +128,6 @@ def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], lis
     results[PREDICTED] = np.asarray(loaded.classes, dtype=object)[loaded.decided(scores)]
     results |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(loaded.classes)}
     return results, unknown, int(trained.sum())
-
-
-def _note_new_values(rows: Any, columns: Any, table: Path) -> None:
-    """Print which columns hold categories that training did not have."""
-    import pandas as pd
-
-    from mauc._tables.read import count_of
-
-    for name, categories in columns.known_categories().items():
-        if name not in rows.columns:
-            continue
-        values = rows[name].dropna()
-        new = values[~values.astype(str).isin([str(c) for c in categories if not pd.isna(c)])]
-        if len(new):
-            current().note(
-                f"column {name!r} of {table} holds values that the training rows do not have, such as {new.iloc[0]!r} "
-                f"({count_of(len(new))}): these are treated as unknown"
-            )
 
 
 def _as_csv(columns: dict[str, Any], raw_cells: bool) -> tuple[str, int]:

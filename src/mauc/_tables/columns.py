@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
 from mauc._tables.errors import Failure
 from mauc._tables.read import EXACT, Table, count_of, nearest, other_columns, rows_with_lists
+from mauc._typing import Floats, Ints
 from mauc._validation import listing
 from mauc.ensemble import TableColumns
+from mauc.ensemble.columns import as_number
 
 DAY_FIRST = "day first"
 """A kind of column in a model file, beside ``"number"`` and ``"other"``."""
 WRITTEN = r"\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4})((?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)\s*"
 ISO = r"\s*\d{4}-\d{2}-\d{2}.*"
+ZONE = r":\d{2}[\d.]*\s*(?:Z|[+-]\d{2}:?(?:\d{2})?)\s*$"
 # Forests take numbers as float32.
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -63,8 +67,9 @@ def are_dates(words: Any) -> bool:
 def check_finite(table: Table, path: Path) -> None:
     """Refuse infinite or huge numbers: they are mistakes, and would dominate all others."""
     floats = [name for name, kind in table.dtypes.items() if kind.kind == "f"]
-    for name, values in table[floats].items():
-        numbers = np.asarray(values, dtype=np.float64)
+    columns = {name: np.asarray(values, dtype=np.float64) for name, values in table[floats].items()}
+    columns |= {name: numbers for name in other_columns(table) if (numbers := _all_as_numbers(table[name])) is not None}
+    for name, numbers in columns.items():
         bad = np.flatnonzero(np.isinf(numbers))
         if len(bad):
             raise Failure(
@@ -79,10 +84,21 @@ def check_finite(table: Table, path: Path) -> None:
             )
 
 
+def _all_as_numbers(values: Any) -> Floats | None:
+    """Return a column of texts or objects as float64 if all of its cells are numbers or missing, else None."""
+    numbers = None
+    for cells in (values.dropna().head(20), values):  # at once, for words
+        numbers = np.array([as_number(cell) for cell in cells], dtype=np.float64)
+        if (np.isnan(numbers) & cells.notna()).any():
+            return None
+    return numbers
+
+
 def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]]:
     """Return the table with the columns of a ``TableModel``, in its order and of its kinds, and the extra names.
 
-    Lists, infinite and huge numbers become missing values, with a warning, and so do values of another kind.
+    Lists, infinite and huge numbers become missing values, with a warning, and so do values of another kind. Another
+    warning tells of categories that training did not have.
     """
     names, kinds = [str(c) for c in table.columns], model.kinds
     missing = [name for name in kinds if name not in names]
@@ -112,31 +128,56 @@ def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]
                     stacklevel=2,
                 )
             known[name] = dates
-    _empty_bad_cells(known, path)
-    _warn_of_other_dates(known, model.columns, path)
+    _empty_bad_cells(known, model.columns, path)
+    _write_dates_as_trained(known, model.columns, path)
+    _warn_of_new_values(known, model.columns, path)
     return known, [name for name in names if name not in kinds]
 
 
-def _empty_bad_cells(table: Table, path: Path) -> None:
+def _empty_bad_cells(table: Table, columns: TableColumns, path: Path) -> None:
     """Replace lists, infinite and huge numbers by missing values, in place: one bad cell must not cost all rows."""
-    for name in table.columns:
-        values = table[name]
-        if values.dtype.kind == "f":
-            bad = np.flatnonzero(np.abs(np.asarray(values, dtype=np.float64)) > LARGEST)
-            what = f"{values.iloc[bad[0]]:g}" if len(bad) else ""
-        else:
-            bad, what = np.array(rows_with_lists(values), dtype=np.int64), "lists"
+    written = {name for name, steps in columns.steps_.items() for step in steps if type(step).__name__ == "ToFloat"}
+    numeric = written.union(columns.numbers_)
+
+    def empty(name: str, bad: Ints, what: str) -> None:
         if len(bad):
-            table[name] = values.where(~np.isin(np.arange(len(values)), bad))
+            table[name] = table[name].where(~np.isin(np.arange(len(table)), bad))
             warnings.warn(
                 f"column {name!r} of {path} holds {what} (first: row {bad[0] + 1}, {len(bad)} in all): treated as "
                 "missing",
+                stacklevel=4,
+            )
+
+    for name, kind in table.dtypes.items():
+        empty(name, np.array(rows_with_lists(table[name]), dtype=np.int64), "lists")
+        if kind.kind == "f":
+            numbers = np.asarray(table[name], dtype=np.float64)
+        elif name in numeric and kind.kind not in "iub":
+            numbers = np.array([as_number(cell) for cell in table[name]], dtype=np.float64)
+        else:
+            continue
+        bad = np.flatnonzero(np.abs(numbers) > LARGEST)
+        empty(name, bad, f"{numbers[bad[0]]:g}" if len(bad) else "")
+
+
+def _warn_of_new_values(table: Table, columns: TableColumns, path: Path) -> None:
+    """Warn of categories that training did not have."""
+    for name, categories in columns.known_categories().items():
+        values = table[name].dropna()
+        new = values[~values.astype(str).isin([str(c) for c in categories if not pd.isna(c)])]
+        if len(new):
+            warnings.warn(
+                f"column {name!r} of {path} holds values that the training rows do not have, such as {new.iloc[0]!r} "
+                f"({count_of(len(new))}): these are treated as unknown",
                 stacklevel=3,
             )
 
 
-def _warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
-    """Warn of dates in a format that training did not have: they are read as missing."""
+def _write_dates_as_trained(table: Table, columns: TableColumns, path: Path) -> None:
+    """Write ISO dates in the format of training, in place; warn of others, which are read as missing.
+
+    The text of dates depends on all rows: where all times are midnight, there are only days.
+    """
     for name, steps in columns.steps_.items():
         values = table[name]
         for step in steps:
@@ -144,15 +185,29 @@ def _warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
             if kind == "CleanNullStrings" and values.dtype.kind == "O":
                 values = step.transform(values)
             elif kind == "ToDatetime":
-                dates = pd.to_datetime(values, format=step.format_, errors="coerce", utc=True)
-                bad = np.flatnonzero(np.asarray(dates.isna() & values.notna()))
-                if len(bad):
-                    form = f" of the form {step.format_}" if step.format_ else ""
+                values, form = values.copy(), step.format_
+                bad = _not_dates(values, form)
+                text = values[bad].astype(str)
+                # It is not known which zone a time without one is in.
+                alike = text[text.str.fullmatch(ISO) & (text.str.contains(ZONE) == ("%z" in str(form)))]
+                dates = pd.to_datetime(alike, format="ISO8601", errors="coerce", utc=True).dropna()
+                if len(dates) and form:
+                    values[dates.index] = dates.dt.strftime(form)
+                    table[name] = values
+                    bad = _not_dates(values, form)
+                if bad.any():
+                    of_form = f" of the form {form}" if form else ""
+                    first = int(np.argmax(bad))
                     warnings.warn(
-                        f"column {name!r} of {path} had dates{form} in training, and here holds "
-                        f"{values.iloc[bad[0]]!r} (row {bad[0] + 1}, {len(bad)} in all): treated as missing",
+                        f"column {name!r} of {path} had dates{of_form} in training, and here holds "
+                        f"{values.iloc[first]!r} (row {first + 1}, {int(bad.sum())} in all): treated as missing",
                         stacklevel=3,
                     )
+
+
+def _not_dates(values: Any, form: str | None) -> NDArray[np.bool_]:
+    """Return an ``(N,)`` mask of the cells that are not dates of this form."""
+    return np.asarray(pd.to_datetime(values, format=form, errors="coerce", utc=True).isna() & values.notna())
 
 
 def date_order(values: Any, given: str | None = None) -> str | None:

@@ -14,7 +14,16 @@ from pandas.api.types import infer_dtype
 from mauc._tables.columns import check_finite, date_order, days_first_to_iso, read_kinds, with_iso_dates
 from mauc._tables.errors import Failure
 from mauc._tables.options import Options
-from mauc._tables.read import Table, check_single, class_labels, count_of, drop_duplicates, get_column, has_class
+from mauc._tables.read import (
+    Table,
+    as_label,
+    check_single,
+    class_labels,
+    count_of,
+    drop_duplicates,
+    get_column,
+    has_class,
+)
 from mauc._typing import Ints
 from mauc._validation import listing
 from mauc.ensemble.odds import MOST_NUMBERS
@@ -151,8 +160,11 @@ def _frequent(labels: NDArray[Any], target: str, min_rows: int, most: int = 5_00
     return frequent[codes], f"{classes} of fewer than {min_rows} rows ({number} in all): {shown}"
 
 
-def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArray[np.float64]:
-    """Return times as numbers; refuse dates that could have the day or the month first."""
+def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArray[Any]:
+    """Return times as numbers; refuse dates that could have the day or the month first.
+
+    Whole numbers stay as they are: as float64, nanoseconds of one microsecond would be equal.
+    """
     missing = f"column {name!r} of {path} has rows without a time: fill them in or drop them"
     if values.isna().any():
         raise Failure(missing)
@@ -164,7 +176,7 @@ def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArra
         )
     try:
         if values.dtype.kind in "iuf":
-            times = values
+            times = values.astype(f"{values.dtype.kind}8")
         elif found == "month-first":
             times = pd.to_datetime(values, dayfirst=False, utc=True).astype("int64")
         else:
@@ -175,21 +187,21 @@ def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArra
             f"column {name!r} of {path} holds neither numbers nor dates like 2024-03-31: write them like this, or "
             "choose another --time-column"
         ) from None
-    array = np.asarray(times, dtype=np.float64)
+    array = np.asarray(times)
     if not np.isfinite(array).all():
         raise Failure(missing)
     return array
 
 
 def parse_groups(values: Any, name: str, path: Path, option: str = "--group") -> NDArray[Any]:
-    """Return the group of each row as text; every row must have one."""
+    """Return the group of each row as text, without blanks around it; every row must have one."""
     missing = int(values.isna().sum())
     if missing:
         raise Failure(
             f"column {name!r} of {path} has no group in {count_of(missing)}: fill them in, drop them, or leave "
             f"{option} out"
         )
-    return np.asarray(values.astype(str).to_numpy())
+    return np.asarray(values.map(as_label))
 
 
 def stratified(labels: Any, share: float, seed: int) -> Split:

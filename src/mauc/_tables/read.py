@@ -160,27 +160,64 @@ def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path,
 def as_in_text(table: Table) -> Table:
     """Return dates, categories and decimals as a CSV file would have them, so that all formats give the same model.
 
-    ``attrs["ordered"]`` holds the categories of columns with an ordered data type, from lowest to highest.
+    Dates with a time zone are in UTC, and durations in seconds. ``attrs["ordered"]`` holds the categories of columns
+    with an ordered data type, from lowest to highest.
     """
-    from pandas.api.types import infer_dtype
+    import pandas as pd
 
     table = table.copy(deep=False)
     ordered = {name: kind for name, kind in table.dtypes.items() if getattr(kind, "ordered", False)}
-    table.attrs["ordered"] = {name: [str(each).strip() for each in kind.categories] for name, kind in ordered.items()}
+    table.attrs["ordered"] = {
+        name: list(map(as_label, _in_text(pd.Series(kind.categories, name=name)))) for name, kind in ordered.items()
+    }
     for name in other_columns(table):
         values = table[name]
-        if values.dtype.kind == "M":
-            table[name] = values.dt.strftime(date_format(values))
-        elif str(values.dtype) == "category":
-            kind = values.cat.categories.dtype
-            table[name] = values.astype("float64" if kind.kind in "iu" and values.isna().any() else kind)
-        elif values.dtype == object and infer_dtype(values, skipna=True) == "decimal":
-            known = values.dropna()
-            whole = len(known) == len(values) and all(
-                v.is_finite() and v == int(v) and abs(v) < 2**63 for v in known
-            )  # as far as integers keep every digit
-            table[name] = values.map(int).astype("int64") if whole else values.astype("float64")
+        found = _in_text(values)
+        if found is not values:
+            table[name] = found
     return table
+
+
+def _in_text(values: Any) -> Any:
+    """Return a column as :func:`as_in_text` has it, or the column itself."""
+    import pandas as pd
+    from pandas.api.types import infer_dtype
+
+    if str(values.dtype) == "category":
+        kind = values.cat.categories.dtype
+        if isinstance(kind, pd.IntervalDtype):
+            kind = np.dtype(object)
+        values = values.astype("float64" if kind.kind in "iu" and values.isna().any() else kind)
+    form = infer_dtype(values, skipna=True)
+    if form == "complex":
+        raise Failure(
+            f"column {values.name!r} must hold real numbers, dates or texts, got complex numbers: replace it by two "
+            "columns, such as the real and the imaginary part"
+        )
+    if form == "datetime":
+        values = values.infer_objects()
+    if values.dtype.kind == "M":
+        return _dates_in_text(values)
+    if form.startswith("timedelta"):
+        return pd.to_timedelta(values).dt.total_seconds().astype("float64")
+    if form in ("date", "datetime", "interval", "period"):
+        return values.astype(object).where(values.notna(), None).map(str, na_action="ignore")
+    if form == "decimal" and values.dtype == object:
+        known = values.dropna()
+        whole = len(known) == len(values) and all(
+            v.is_finite() and v == int(v) and abs(v) < 2**63 for v in known
+        )  # as far as integers keep every digit
+        return values.map(int).astype("int64") if whole else values.astype("float64")
+    return values
+
+
+def as_label(value: Any) -> str:
+    """Return a class or a group as text, without blanks around it; 1.0 is 1, as it may be read with or without gaps.
+
+    >>> as_label(1.0), as_label(" p1 "), as_label(True)
+    ('1', 'p1', 'True')
+    """
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
 def other_columns(table: Table) -> list[str]:
@@ -188,11 +225,21 @@ def other_columns(table: Table) -> list[str]:
     return [name for name, kind in table.dtypes.items() if kind.kind not in "iufb"]
 
 
-def date_format(values: Any) -> str:
-    """Return a format that writes all these dates without loss."""
-    known = values.dropna()
-    form = "%Y-%m-%d" if (known == known.dt.normalize()).all() else "%Y-%m-%d %H:%M:%S"
-    return form + ".%f" if known.dt.microsecond.any() else form
+def _dates_in_text(values: Any) -> Any:
+    """Return dates as text without loss; those with a time zone in UTC, for local times recur when clocks go back."""
+    import pandas as pd
+
+    dates = pd.Series(pd.DatetimeIndex(values), index=values.index)  # pyarrow's types too
+    has_zone = dates.dt.tz is not None
+    dates = dates.dt.tz_convert("UTC") if has_zone else dates
+    known = dates.dropna()
+    only_days = not has_zone and (known == known.dt.normalize()).all()
+    form = "%Y-%m-%d" if only_days else "%Y-%m-%d %H:%M:%S"
+    nanoseconds = known.dt.nanosecond
+    text = dates.dt.strftime(form + ".%f" if known.dt.microsecond.any() or nanoseconds.any() else form)
+    if nanoseconds.any():
+        text += nanoseconds.map("{:03d}".format)
+    return text + "+0000" if has_zone else text
 
 
 def drop_duplicates(table: Table, path: Path) -> Table:

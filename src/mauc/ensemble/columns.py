@@ -248,8 +248,9 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         present = table.notna().any()
         self.empty_ = [name for name in table.columns if not present[name]]
         kinds = {name: kind.kind for name, kind in table.dtypes.items() if present[name]}
-        self.numbers_ = [name for name, kind in kinds.items() if kind in NUMBERS]
-        words = {name: _is_category(table[name]) for name, kind in kinds.items() if kind not in NUMBERS}
+        self.numbers_ = [name for name, kind in kinds.items() if kind in NUMBERS or _are_booleans(table[name])]
+        known = set(self.numbers_)
+        words = {name: _is_category(table[name]) for name in kinds if name not in known}
         self.categories_ = [name for name, is_category in words.items() if is_category]
         self.others_ = [name for name, is_category in words.items() if not is_category]
         self.encoder_ = _one_hot().fit(_objects(table[self.categories_])) if self.categories_ else None
@@ -331,14 +332,16 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=reset, skip_check_array=True)
             return (X if isinstance(X, pd.DataFrame) else X.to_pandas()).infer_objects()
         X = validate_data(self, X, reset=reset, accept_sparse=True, dtype=None, ensure_all_finite=False)
-        return None if is_sparse(X) else pd.DataFrame(X).infer_objects()
+        # An array has the columns of the training table, of whose names scikit-learn warns.
+        names = None if reset else getattr(self, "feature_names_in_", None)
+        return None if is_sparse(X) else pd.DataFrame(X, columns=names).infer_objects()
 
     def _numbers(self, table: Any) -> Floats:
         """Return ``(N, numbers)`` as one block: column by column is slow for thousands of columns."""
         block = table[self.numbers_]
         if all(isinstance(kind, np.dtype) and kind.kind in NUMBERS for kind in block.dtypes):
             return np.asarray(block, dtype=np.float64)
-        return np.column_stack([_as_numbers(block[name], name) for name in self.numbers_])
+        return np.column_stack([_as_numbers(block[name]) for name in self.numbers_])
 
     def _fit_others(self, table: Any) -> list[Any]:
         """Encode the other columns, and keep the steps of each.
@@ -380,27 +383,54 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def _apply(steps: list[Any], column: Any) -> NDArray[np.float32]:
     """Return the ``(N, outputs)`` numbers that fitted steps make of a column."""
     for step in steps:
+        before = column
         column = step.transform(column.to_frame() if isinstance(step, OneHotEncoder) else column)
+        if type(step).__name__ == "ToFloat":  # of skrub, which may not be installed
+            _warn_of_lost_cells(before, np.asarray(column))
     return np.asarray(column, dtype=np.float32).reshape(len(column), -1)
 
 
-def _as_numbers(column: Any, name: Any) -> Floats:
-    """Return float64; NaN for missing values and, with a warning, for values that are not numbers."""
-    import pandas as pd
+def _are_booleans(column: Any) -> bool:
+    """Return whether a column holds booleans and gaps."""
+    from pandas.api.types import infer_dtype
 
+    return bool(column.dtype == object and infer_dtype(column, skipna=True) == "boolean")
+
+
+def _as_numbers(column: Any) -> Floats:
+    """Return float64; NaN for missing values and, with a warning, for values that are not numbers."""
     try:
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.array([as_number(cell) for cell in column], dtype=np.float64)
+    _warn_of_lost_cells(column, numbers)
+    return numbers
+
+
+def as_number(cell: Any) -> float:
+    """Return a cell as a number, of a truth value 1 or 0; NaN if it is none.
+
+    >>> as_number("1.5"), as_number("TRUE"), as_number("many")
+    (1.5, 1.0, nan)
+    """
+    try:
+        return float({"true": 1.0, "false": 0.0}.get(str(cell).strip().lower(), cell))
+    except OverflowError:
+        return np.inf  # an integer of hundreds of digits
     except (TypeError, ValueError):
-        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.nan
+
+
+def _warn_of_lost_cells(column: Any, numbers: NDArray[np.floating]) -> None:
+    """Warn of cells of a column of numbers that are not numbers."""
     odd = np.flatnonzero(np.isnan(numbers) & np.asarray(column.notna()))
     if len(odd):
         count = "a value that is not a number" if len(odd) == 1 else f"{len(odd)} values that are not numbers"
         example = f"{column.iloc[odd[0]]!r} in row {odd[0] + 1}"
         warnings.warn(
-            f"column {name!r} held numbers in training and has {count}, such as {example}: treated as missing",
-            stacklevel=5,
+            f"column {column.name!r} held numbers in training and has {count}, such as {example}: treated as missing",
+            stacklevel=6,
         )
-    return np.asarray(numbers)
 
 
 def _one_hot() -> OneHotEncoder:
