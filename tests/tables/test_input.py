@@ -131,6 +131,50 @@ def test_points_among_decimal_commas_are_no_thousands_after_a_zero(tmp_path):
     assert "may mark decimals or thousands" in said[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "learnt", "expected", "words"),
+    [
+        ("w;p\n12;1.234\n9;2.100\n", "decimal", [1234, 2100], None),
+        ("w;p\n12;1.234\n9;n.a.\n", "decimal", ["1234", "n.a."], None),
+        ("w;p\n12,5;1.234\n9;1500\n", "decimal", [1234, 1500], None),
+        ("w;p\n12;1,234\n9;0,125\n", "decimal", [1.234, 0.125], None),
+        ('w,p\n12,"101,234"\n', "thousands", [101234], None),
+        ("w;p\n12;1.234\n", "thousands", [1.234], None),
+        ("w;p\n12.5;1.25\n", "decimal", [1.25], None),
+        ("w;p\n12.5;1.234\n", "decimal", [1.234], "12.5, although the training table had decimal commas"),
+        ("w;p\n12,5;1.234\n9;1.25\n", "decimal", [1.234, 1.25], "are read with decimal points in 'p'"),
+        ("w;p\n12,5;1,234\n", "thousands", [1.234], "12,5, although the training table had decimal points"),
+    ],
+)
+def test_new_rows_have_the_commas_of_the_training_table(tmp_path, text, learnt, expected, words):
+    (tmp_path / "t.csv").write_text(text)
+    table, said = read(tmp_path / "t.csv", how=Reading(commas=learnt))
+    assert table["p"].tolist() == expected
+    warned = [each for each in said if "although the training table had" in each]
+    assert len(warned) == (words is not None)
+    assert words is None or words in warned[0]
+
+
+def test_columns_that_had_points_beside_commas_keep_them(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("sure;share;big\n1,5;0.125;1.234\n2,5;1.250;\n")
+    table, said = read(path)
+    found = table.attrs["reading"]
+    assert (found.commas, found.pointed) == ("decimal", ("share",))
+    again, also_said = read(path, how=found)
+    pd.testing.assert_frame_equal(again, table)
+    assert said == also_said
+    path.write_text("sure;share;big\n1;1.125;1.234\n")
+    assert read(path, how=found)[0].iloc[0].tolist() == [1, 1.125, 1234]
+
+
+def test_points_in_cells_of_excel_are_no_thousands(tmp_path):
+    pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    pd.DataFrame({"x": [1.234, 2.345], "y": ["1,234", "2,345"]}).to_excel(tmp_path / "t.xlsx", index=False)
+    table, _ = read(tmp_path / "t.xlsx", how=Reading(commas="decimal"))
+    assert table.to_numpy().tolist() == [[1.234, 1.234], [2.345, 2.345]]
+
+
 def test_classes_named_as_gaps_are_and_what_counts_as_missing(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,z\nNA,None,1\n2,NA,NA\n-999,oak,2\n3,,3\n")
