@@ -90,6 +90,16 @@ def test_rows_with_more_cells_than_names(tmp_path):
             read_table(path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_blank_line_of_a_single_column_is_a_missing_value(tmp_path, encoding):
+    path = tmp_path / "t.csv"
+    for text in ("x\n0.1\n\n4.0\n \n2.0\n", "\r\nx\r\n0.1\r\n\r\n4.0\r\n \r\n2.0\r\n\r\n\r\n"):
+        path.write_bytes(text.encode(encoding))
+        np.testing.assert_array_equal(read(path)[0]["x"], [0.1, np.nan, 4.0, np.nan, 2.0])
+    path.write_text("x,y\n1,2\n\n3,4\n")
+    assert len(read_table(path)) == 2, "of several columns no cell is missing"
+
+
 def test_the_separator_is_the_one_that_fits_the_rows(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('"length, mm";"a,b";kind\n1,5;x;"p;q"\n2,5;y;r\n')
@@ -569,3 +579,5 @@ def test_signs_among_numbers_are_hinted_at(tmp_path):
         "with missing values use --missing '?' --missing '-'",
     ]
     assert read(path, how=Reading(missing=("?", "-")))[1] == []
+    path.write_text("x,y\n?,1\n-,1\nunknown,1\n" + "2,1\n" * 4)
+    assert read(path)[1][0].endswith("use --missing '?' --missing '-' --missing unknown")

@@ -140,8 +140,8 @@ def parquet_errors(path: Path) -> Iterator[None]:
         raise Failure(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}): write it again") from None
 
 
-def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path, most_signs: int = 2) -> None:
-    """Warn of columns read as text because one or two other texts, such as ``?``, recur among their numbers."""
+def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path, most_signs: int = 4) -> None:
+    """Warn of columns read as text because a few other texts, such as ``?``, recur among their numbers."""
     import pandas as pd
 
     for name in other_columns(table):

@@ -186,6 +186,10 @@ def read_text(
             check_names(header[header != ""], source.path)
         else:
             named = {"header": None, "names": [f"column_{k}" for k in range(1, len(header) + 1)]}
+        if len(header) == 1:
+            # A blank line among the rows is a missing value, here alone.
+            lines = re.sub(r"^[^\S\n]+$", "", source.content.decode(encoding), flags=re.MULTILINE).strip("\r\n")
+            source, named["skip_blank_lines"] = replace(source, content=lines.encode(encoding)), False
         missing = list(how.missing)
         with warnings.catch_warnings():
             # Without index_col=False, pandas would take the first cells for names of rows, and move all others.
