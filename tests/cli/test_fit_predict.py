@@ -278,6 +278,22 @@ def test_outputs_spare_the_files_of_the_command(fails, model, trees, tmp_path):
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
+def test_names_that_cannot_be_written_are_refused_before_training(fails, trees, tmp_path):
+    (tmp_path / "a.skops").symlink_to("b.skops")
+    (tmp_path / "b.skops").symlink_to("a.skops")
+    before = {path.name for path in tmp_path.iterdir()}
+    fit = ("fit", "trees.csv", "--target", "species", *QUICK, "--out")
+    for out, words in (
+        ("a.skops", "(Too many levels of symbolic links): choose another name"),
+        (f"{'x' * 300}.skops", "(File name too long): choose another name"),
+        (f"new/{'x' * 300}/m.skops", "(File name too long): choose another name"),
+    ):
+        assert f"--out {out} cannot be written {words}" in fails(*fit, out)
+    words = "--out - would be standard output, which cannot take a model file: name a file"
+    assert words in fails(*fit, "-", code=2)
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
 def test_names_say_what_is_written(fails, model, trees, tmp_path):
     fit = ("fit", "trees.csv", "--target", "species", "--no-importance")
     cases = {
