@@ -278,6 +278,22 @@ def test_outputs_spare_the_files_of_the_command(fails, model, trees, tmp_path):
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
+def test_names_that_cannot_be_written_are_refused_before_training(fails, trees, tmp_path):
+    (tmp_path / "a.skops").symlink_to("b.skops")
+    (tmp_path / "b.skops").symlink_to("a.skops")
+    before = {path.name for path in tmp_path.iterdir()}
+    fit = ("fit", "trees.csv", "--target", "species", *QUICK, "--out")
+    for out, words in (
+        ("a.skops", "(Too many levels of symbolic links): choose another name"),
+        (f"{'x' * 300}.skops", "(File name too long): choose another name"),
+        (f"new/{'x' * 300}/m.skops", "(File name too long): choose another name"),
+    ):
+        assert f"--out {out} cannot be written {words}" in fails(*fit, out)
+    words = "--out - would be standard output, which cannot take a model file: name a file"
+    assert words in fails(*fit, "-", code=2)
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
 def test_names_say_what_is_written(fails, model, trees, tmp_path):
     fit = ("fit", "trees.csv", "--target", "species", "--no-importance")
     cases = {
@@ -301,7 +317,7 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
 
     (tmp_path / "text.skops").write_text("no model")
     skops.io.dump(LogisticRegression(), tmp_path / "other.skops")
-    tag = {"format": "mauc model 4"}
+    tag = {"format": "mauc model 5"}
     skops.io.dump(tag, tmp_path / "tag.skops")
     skops.io.dump(tag | dict.fromkeys(("classifier", "kinds", "target", "about"), 3), tmp_path / "3.skops")
     for name in ("text.skops", "other.skops", "tag.skops", "3.skops"):
@@ -313,13 +329,21 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
     assert "is a folder" in fails("predict", tmp_path, "trees.csv")
 
 
-@pytest.mark.parametrize("class_type", ["int", "date", ["int"], 3, None])
-def test_a_type_that_the_classes_do_not_have_is_refused(fails, model, trees, class_type):
+@pytest.mark.parametrize(
+    "part",
+    [
+        *({"class_type": each} for each in ("int", "date", ["int"], 3, None)),
+        *({"commas": each} for each in ("points", None, ["decimal"])),
+        *({"missing": each} for each in ("?", None, (1,))),
+        {"pointed": (None,)},
+    ],
+)
+def test_parts_of_another_type_are_refused(fails, model, trees, part):
     from dataclasses import replace
 
     from mauc._tables.model_file import read_model, write_model
 
-    write_model(Path(model), replace(read_model(Path(model)), class_type=class_type))
+    write_model(Path(model), replace(read_model(Path(model)), **part))
     assert "is damaged or not a mauc model" in fails("predict", model, "trees.csv")
 
 
@@ -402,6 +426,7 @@ def test_streams_and_days_first(run, fails, trees, tmp_path):
     trees[days.dt.day <= 12].assign(seen=days.dt.strftime("%d/%m/%Y")).to_csv("open.csv", index=False)
     shown = run("predict", "model.skops", "open.csv", "--out", "-")
     expected = pd.read_csv("scores.csv")[days.dt.day <= 12]
+    assert "although" not in shown.stderr, "points, but every number is surely a decimal"
     assert without_known(shown.stderr) == []
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(shown.stdout)), expected.reset_index(drop=True))
     trees.assign(seen="12/31/2024").to_csv("us.csv", index=False)
@@ -409,6 +434,46 @@ def test_streams_and_days_first(run, fails, trees, tmp_path):
     assert told.exit_code == 0, told.output
     assert "had dates with the day first in training" in told.stderr
     assert "--out - and --json both write" in fails("predict", "model.skops", "iso.csv", "--out", "-", "--json", code=2)
+
+
+def write(name, header, *columns):
+    Path(name).write_text("\n".join([header, *map(";".join, zip(*columns, strict=True))]))
+
+
+@pytest.mark.parametrize(("sign", "step"), [(",", 10_001), (".", 100_001)])
+def test_commas_and_points_mean_the_same_in_new_rows(run, sign, step):
+    price = step * np.arange(1, 61)
+    grouped = [f"{each:,}".replace(",", "." if sign == "," else ",") for each in price]
+    weight = [f"{each}{sign}5" for each in range(60)]
+    write("t.csv", "w;price;y", weight, grouped, np.repeat(["a", "b", "c"], 20))
+    assert run("fit", "t.csv", "--target", "y", *QUICK).exit_code == 0
+    expected = None
+    for prices in (price.astype(str), grouped):
+        write("new.csv", "w;price", "123456789", prices[:9])
+        result = run("predict", "model.skops", "new.csv", "--out", "-")
+        assert result.exit_code == 0, result.output
+        assert "missing" not in result.stderr
+        expected = expected or result.stdout
+        assert result.stdout == expected
+
+
+def test_missing_means_the_same_in_new_rows(run, trees):
+    from mauc import load_model
+
+    trees["height"] = trees["height"].round(3)
+    trees.fillna({"height": -999}).to_csv("signs.csv", index=False)
+    trees.to_parquet("gaps.parquet")
+    assert run("fit", "signs.csv", "--target", "species", *QUICK, "--missing", "-999").exit_code == 0
+    scores = [run("predict", "model.skops", name, "--out", "-").stdout for name in ("signs.csv", "gaps.parquet")]
+    assert scores[0] == scores[1] != ""
+    both = ("--missing", "clay", "--missing", "-1")
+    trees.fillna({"height": -1}).replace({"soil": {"clay": None}}).to_csv("other.csv", index=False)
+    trees.fillna({"height": -999}).to_csv("signs.csv", index=False)
+    added = [run("predict", "model.skops", f"{name}.csv", *both, "--out", "-").stdout for name in ("signs", "other")]
+    assert added[0] == added[1] != scores[0]
+    model = load_model("model.skops")
+    found = [model.decision_function(frame) for frame in (trees.fillna({"height": -999}), trees)]
+    pd.testing.assert_frame_equal(*found)
 
 
 def test_days_first_in_the_time_column(run, fails, trees):

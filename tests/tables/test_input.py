@@ -90,6 +90,16 @@ def test_rows_with_more_cells_than_names(tmp_path):
             read_table(path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_blank_line_of_a_single_column_is_a_missing_value(tmp_path, encoding):
+    path = tmp_path / "t.csv"
+    for text in ("x\n0.1\n\n4.0\n \n2.0\n", "\r\nx\r\n0.1\r\n\r\n4.0\r\n \r\n2.0\r\n\r\n\r\n"):
+        path.write_bytes(text.encode(encoding))
+        np.testing.assert_array_equal(read(path)[0]["x"], [0.1, np.nan, 4.0, np.nan, 2.0])
+    path.write_text("x,y\n1,2\n\n3,4\n")
+    assert len(read_table(path)) == 2, "of several columns no cell is missing"
+
+
 def test_the_separator_is_the_one_that_fits_the_rows(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('"length, mm";"a,b";kind\n1,5;x;"p;q"\n2,5;y;r\n')
@@ -129,6 +139,50 @@ def test_points_among_decimal_commas_are_no_thousands_after_a_zero(tmp_path):
     table, said = read(path)
     assert table["n"].tolist() == ["1,234", "999.125"], "1234 and 999.125, or 1.234 and 999125"
     assert "may mark decimals or thousands" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "learnt", "expected", "words"),
+    [
+        ("w;p\n12;1.234\n9;2.100\n", "decimal", [1234, 2100], None),
+        ("w;p\n12;1.234\n9;n.a.\n", "decimal", ["1234", "n.a."], None),
+        ("w;p\n12,5;1.234\n9;1500\n", "decimal", [1234, 1500], None),
+        ("w;p\n12;1,234\n9;0,125\n", "decimal", [1.234, 0.125], None),
+        ('w,p\n12,"101,234"\n', "thousands", [101234], None),
+        ("w;p\n12;1.234\n", "thousands", [1.234], None),
+        ("w;p\n12.5;1.25\n", "decimal", [1.25], None),
+        ("w;p\n12.5;1.234\n", "decimal", [1.234], "12.5, although the training table had decimal commas"),
+        ("w;p\n12,5;1.234\n9;1.25\n", "decimal", [1.234, 1.25], "are read with decimal points in 'p'"),
+        ("w;p\n12,5;1,234\n", "thousands", [1.234], "12,5, although the training table had decimal points"),
+    ],
+)
+def test_new_rows_have_the_commas_of_the_training_table(tmp_path, text, learnt, expected, words):
+    (tmp_path / "t.csv").write_text(text)
+    table, said = read(tmp_path / "t.csv", how=Reading(commas=learnt))
+    assert table["p"].tolist() == expected
+    warned = [each for each in said if "although the training table had" in each]
+    assert len(warned) == (words is not None)
+    assert words is None or words in warned[0]
+
+
+def test_columns_that_had_points_beside_commas_keep_them(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("sure;share;big\n1,5;0.125;1.234\n2,5;1.250;\n")
+    table, said = read(path)
+    found = table.attrs["reading"]
+    assert (found.commas, found.pointed) == ("decimal", ("share",))
+    again, also_said = read(path, how=found)
+    pd.testing.assert_frame_equal(again, table)
+    assert said == also_said
+    path.write_text("sure;share;big\n1;1.125;1.234\n")
+    assert read(path, how=found)[0].iloc[0].tolist() == [1, 1.125, 1234]
+
+
+def test_points_in_cells_of_excel_are_no_thousands(tmp_path):
+    pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    pd.DataFrame({"x": [1.234, 2.345], "y": ["1,234", "2,345"]}).to_excel(tmp_path / "t.xlsx", index=False)
+    table, _ = read(tmp_path / "t.xlsx", how=Reading(commas="decimal"))
+    assert table.to_numpy().tolist() == [[1.234, 1.234], [2.345, 2.345]]
 
 
 def test_classes_named_as_gaps_are_and_what_counts_as_missing(tmp_path):
@@ -525,3 +579,5 @@ def test_signs_among_numbers_are_hinted_at(tmp_path):
         "with missing values use --missing '?' --missing '-'",
     ]
     assert read(path, how=Reading(missing=("?", "-")))[1] == []
+    path.write_text("x,y\n?,1\n-,1\nunknown,1\n" + "2,1\n" * 4)
+    assert read(path)[1][0].endswith("use --missing '?' --missing '-' --missing unknown")

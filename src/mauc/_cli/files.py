@@ -1,5 +1,6 @@
 """Check output files before the work begins."""
 
+import errno
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from mauc._cli.output import current
 from mauc._io import destination, first_missing, is_at_root
 from mauc._tables.errors import Failure, Usage
+from mauc._tables.text import STDIN
 
 REPORTS = Path("mauc-report")
 """Default folder of reports; each command has its own file name."""
@@ -23,6 +25,9 @@ def check_writable(path: Path, option: str, what: str, endings: Sequence[str], o
     Refuse the suffix of another format: Excel cannot open CSV named .xlsx, and no table is overwritten. ``what`` names
     the file in the message, and ``endings`` are its own suffixes.
     """
+    if path == STDIN:
+        raise Usage(f"{option} - would be standard output, which cannot take {what}: name a file")
+    _check_name(path, option)
     if path.is_dir():
         raise Failure(f"{option} must be a file, got the folder {path}: add a file name")
     if path.exists() and not path.is_file():
@@ -36,6 +41,18 @@ def check_writable(path: Path, option: str, what: str, endings: Sequence[str], o
     ending = path.name.lower().rpartition(".")[2]
     if ending in ENDINGS and ending not in endings:
         raise Usage(f"{option} {path} is {what}, so it must end in .{endings[0]}")
+
+
+def _check_name(path: Path, option: str) -> None:
+    """Refuse names that are too long, also below folders that do not exist yet, and links that lead to themselves."""
+    final = destination(path)
+    folder = next(parent for parent in final.parents if os.path.isdir(parent))
+    for place in (path, *(folder / part for part in final.relative_to(folder).parts)):
+        try:
+            os.stat(place)
+        except OSError as error:
+            if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+                raise Failure(f"{option} {path} cannot be written ({error.strerror}): choose another name") from None
 
 
 def _check_folder(path: Path, option: str) -> None:

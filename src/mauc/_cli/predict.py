@@ -68,9 +68,10 @@ def predict(
     if not to_stdout:
         check_writable(out, "--out", "CSV", ["csv", "txt"], [model, table])
     check_fits(table, "split it into files, and score each of them")
-    how = Reading(tuple(missing or ()), encoding, sheet, separator, header)
     with output.working(f"scoring {shown}"):
         loaded = read_model(model, trust=trust, max_size=max_size)
+        texts = (*loaded.missing, *(missing or ()))
+        how = Reading(texts, encoding, sheet, separator, header, loaded.commas, loaded.pointed)
         # A code such as 01 must not become the number 1.
         text = [name for name, kind in loaded.kinds.items() if kind != "number"]
         rows = read_table(table, text, max_size=max_size, names=[loaded.target, *keep], how=how)

@@ -1,7 +1,7 @@
 """Turn a table into labelled rows with features, and split them into training rows and test rows."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from mauc._tables.read import (
     get_column,
     has_class,
 )
+from mauc._tables.text import Reading
 from mauc._typing import Ints
 from mauc._validation import listing
 from mauc.ensemble.odds import MOST_NUMBERS
@@ -56,6 +57,8 @@ class Data:
     """The classes from lowest to highest, if the target has an ordered data type or holds numbers."""
     class_type: str = "text"
     """Type of the values in the target: ``"text"``, ``"int"``, ``"float"`` or ``"bool"``."""
+    reading: Reading = field(default_factory=Reading)
+    """How the file was read."""
 
     @cached_property
     def codes(self) -> Ints:

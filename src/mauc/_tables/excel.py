@@ -55,7 +55,7 @@ def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
         warnings.warn(f"{source.path} has {which} such as #DIV/0!, read as missing", stacklevel=3)
     text = io.StringIO()
     csv.writer(text).writerows(rows)
-    return Source(source.path, "csv", text.getvalue().encode())
+    return Source(source.path, source.kind, text.getvalue().encode())
 
 
 def _check_order(xml: BinaryIO, name: str) -> None:

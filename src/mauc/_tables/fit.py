@@ -354,7 +354,8 @@ def read_data(path: Path, options: Options, max_size: float = MAX_SIZE, how: Rea
     """Read the rows of a file."""
     codes = [options.group] if options.group else []
     table = read_table(path, codes=codes, max_size=max_size, names=[options.target], how=how)
-    return prepare(table, options, display_path(path))
+    reading = table.attrs["reading"]
+    return replace(prepare(table, options, display_path(path)), reading=reading)
 
 
 def fit_data(data: Data, options: Options, began: float, workers: Workers, progress: Watch) -> FittedTable:
@@ -419,7 +420,16 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     distinct, times = np.unique(hashes, return_counts=True)
     hashes = np.intersect1d(distinct[times == 1], hashes[rows])
     model = TableModel(
-        final.classifier, data.kinds, data.target, final.board.about, final.decision, hashes, data.class_type
+        final.classifier,
+        data.kinds,
+        data.target,
+        final.board.about,
+        final.decision,
+        hashes,
+        data.class_type,
+        data.reading.missing,
+        data.reading.commas,
+        data.reading.pointed,
     )
     names, n_each = np.unique(labels if options.cv else labels[train], return_counts=True)
     return FittedTable(

@@ -22,9 +22,10 @@ from mauc._archive import GB, MAX_SIZE, Refused, TooLarge, check_header, open_ar
 from mauc._io import write_whole
 from mauc._tables.errors import Failure, in_python
 from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
+from mauc._tables.text import COMMAS
 from mauc._validation import invalid
 
-FORMAT = "mauc model 4"
+FORMAT = "mauc model 5"
 SCHEMA = "schema.json"
 CLASS_TYPES: dict[str, Any] = {"text": str, "int": int, "float": float, "bool": lambda name: name == "True"}
 """How to read a class again whose column holds such values."""
@@ -48,6 +49,10 @@ class TableModel:
     """Hashes of the training rows that occur once (:func:`mauc._tables.saved_scores.row_hashes`)."""
     class_type: str = "text"
     """Type of the classes in :meth:`predict` and :meth:`predict_proba`: a key of :data:`CLASS_TYPES`."""
+    missing: tuple[str, ...] = ()
+    commas: str = ""
+    pointed: tuple[str, ...] = ()
+    """How the training table was read, and new ones are: see :class:`mauc._tables.text.Reading`."""
 
     def __repr__(self) -> str:
         return f"<TableModel of {self.target!r}: {self.about}; {len(self.classes)} classes, {len(self.kinds)} columns>"
@@ -87,7 +92,7 @@ class TableModel:
 
         table = as_frame(table)
         with in_python():
-            known, _ = same_columns(as_read(table), self, Path("the table"))
+            known, _ = same_columns(as_read(table, self.missing), self, Path("the table"))
             scores = self.scores(known)
         if not np.isfinite(scores).all():
             advice = "look for huge numbers in it"
@@ -278,6 +283,7 @@ def _is_ours(parts: Any) -> bool:
     if not isinstance(parts, dict) or parts.get("format") != FORMAT:
         return False
     kinds, classifier, decision, trained = (parts.get(name) for name in ("kinds", "classifier", "decision", "trained"))
+    missing, commas, pointed = (parts.get(name) for name in ("missing", "commas", "pointed"))
     are_hashes = isinstance(trained, np.ndarray) and trained.dtype == np.uint64 and trained.ndim == 1
     return (
         isinstance(classifier, MAUCStackingClassifier)
@@ -285,10 +291,16 @@ def _is_ours(parts: Any) -> bool:
         and hasattr(classifier, "classes_")
         and isinstance(decision, dict)
         and decision.keys() == {"scale", "offsets", "lowest", "costs"}
-        and bool(are_hashes)
+        and are_hashes
         and _are_of_type(classifier.classes_, parts.get("class_type"))
         and isinstance(kinds, dict)
-        and all(isinstance(text, str) for text in (*kinds, *kinds.values(), parts.get("target"), parts.get("about")))
+        and isinstance(missing, tuple)
+        and isinstance(pointed, tuple)
+        and all(
+            isinstance(text, str)
+            for text in (*kinds, *kinds.values(), *missing, commas, *pointed, parts.get("target"), parts.get("about"))
+        )
+        and commas in ("", *COMMAS)
     )
 
 

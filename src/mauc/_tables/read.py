@@ -52,7 +52,7 @@ def read_table(
     From CSV and Excel, the columns named in ``text`` are read as text, never as numbers. Those in ``codes`` are read as
     text if a value begins with a 0 that a number would lose, as 007 does. Those in ``names`` too, and ``NA``, ``None``
     or ``null`` among words is then a word like the others. An archive may unpack to ``max_size`` GB more than its own
-    size. Warnings say what was detected if it is unusual.
+    size. Warnings say what was detected if it is unusual. ``attrs["reading"]`` has ``how`` and what was found.
     """
     import pandas as pd
 
@@ -79,11 +79,8 @@ def read_table(
     if kind in PARQUET:
         with parquet_errors(source.path):
             table = pd.read_parquet(io.BytesIO(source.content)).reset_index(drop=True)
-        if how.missing:
-            written = table.map(str)
-            table = table.mask(
-                written.isin(how.missing) | written.map(lambda text: text.removesuffix(".0")).isin(how.missing)
-            )
+        table = without_texts(table, how.missing)
+        table.attrs["reading"] = how
     else:
         if kind in EXCEL:
             source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
@@ -115,9 +112,17 @@ def as_frame(table: Any) -> Table:
     return table
 
 
-def as_read(table: Any) -> Table:
-    """Return a data frame of the user as :func:`read_table` returns tables."""
-    return checked_table(as_frame(table).reset_index(drop=True), Path("the table"))
+def as_read(table: Any, missing: Collection[str] = ()) -> Table:
+    """Return a data frame of the user as :func:`read_table` returns tables; ``missing`` as in :class:`Reading`."""
+    return checked_table(without_texts(as_frame(table).reset_index(drop=True), missing), Path("the table"))
+
+
+def without_texts(table: Table, missing: Collection[str]) -> Table:
+    """Return a table in which cells that would be written as one of these texts are missing."""
+    if not missing:
+        return table
+    written = table.map(str)
+    return table.mask(written.isin(missing) | written.map(lambda text: text.removesuffix(".0")).isin(missing))
 
 
 @contextmanager
@@ -135,8 +140,8 @@ def parquet_errors(path: Path) -> Iterator[None]:
         raise Failure(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}): write it again") from None
 
 
-def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path, most_signs: int = 2) -> None:
-    """Warn of columns read as text because one or two other texts, such as ``?``, recur among their numbers."""
+def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path, most_signs: int = 4) -> None:
+    """Warn of columns read as text because a few other texts, such as ``?``, recur among their numbers."""
     import pandas as pd
 
     for name in other_columns(table):

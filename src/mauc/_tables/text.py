@@ -13,7 +13,7 @@ import warnings
 import zlib
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 from mauc._archive import GB
 from mauc._tables.errors import Failure, Usage
+from mauc._validation import listing
 
 PREFIX = "score:"
 """``mauc predict`` writes this before the class in the name of a score column."""
@@ -46,11 +47,15 @@ NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 WITH_DECIMAL_COMMA = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
 WITH_THOUSANDS_COMMA = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 WITH_THOUSANDS_POINT = r"[+-]?(?:0|[1-9]\d{0,2}(?:\.\d{3})*)"
+WITH_DECIMAL_POINT = rf"(?![+-]?0,)(?:{WITH_THOUSANDS_COMMA}|{NUMBER})"
+COMMAS = {"decimal": "decimal commas", "thousands": "commas between thousands"}
+"""What commas in numbers may mean."""
+SIGNS = {"decimal": str.maketrans(",", ".", "."), "thousands": str.maketrans("", "", ",")}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The user's options for reading a file; None: detected."""
+    """The user's options for reading a file; None: detected. And what is known from the training table."""
 
     missing: tuple[str, ...] = ()
     """Texts that count as missing in every column, beside empty cells."""
@@ -59,6 +64,10 @@ class Reading:
     separator: str | None = None
     header: bool | None = None
     """Whether the first line names the columns."""
+    commas: str = ""
+    """What commas in numbers meant in training, a key of :data:`COMMAS`; empty if there were none."""
+    pointed: tuple[str, ...] = ()
+    """Columns that had decimal points in training, beside others with decimal commas."""
 
 
 def display_path(path: Path) -> Path:
@@ -177,6 +186,10 @@ def read_text(
             check_names(header[header != ""], source.path)
         else:
             named = {"header": None, "names": [f"column_{k}" for k in range(1, len(header) + 1)]}
+        if len(header) == 1:
+            # A blank line among the rows is a missing value, here alone.
+            lines = re.sub(r"^[^\S\n]+$", "", source.content.decode(encoding), flags=re.MULTILINE).strip("\r\n")
+            source, named["skip_blank_lines"] = replace(source, content=lines.encode(encoding)), False
         missing = list(how.missing)
         with warnings.catch_warnings():
             # Without index_col=False, pandas would take the first cells for names of rows, and move all others.
@@ -194,12 +207,19 @@ def read_text(
         ) from None
     except UNREADABLE as error:
         raise unreadable_text(source.path, error) from None
-    decimal = _parse_commas(table, {*text, *codes}, partial(parse, na_values=missing), source.path)
+    parse, unchanged, pointed = partial(parse, na_values=missing), {*text, *codes}, how.pointed
+    if how.commas:
+        # In a cell of Excel a point is the decimal point of a number.
+        points = not source.kind.startswith("xls")
+        commas = _parse_as_learnt(table, {*unchanged, *pointed}, parse, source.path, how.commas, points=points)
+    else:
+        commas, pointed = _parse_commas(table, unchanged, parse, source.path)
+    table.attrs["reading"] = replace(how, commas=commas, pointed=pointed)
     notes = [] if encoding in ("utf-8", "utf-8-sig") else [f"in {ENCODINGS.get(encoding, encoding)}"]
     if separator != ("\t" if source.kind in ("tsv", "tab") else ",") and len(header) > 1:
         notes.append(f"with {SEPARATORS[separator]}s between columns")
-    if decimal:
-        notes.append(f"with {decimal}")
+    if commas:
+        notes.append(f"with {COMMAS[commas]}")
     if notes:
         other = "; choose another with --encoding" if encoding in ("cp1252", "latin-1") and not how.encoding else ""
         warnings.warn(f"{source.path} is read as a table {', '.join(notes)}{other}", stacklevel=3)
@@ -316,8 +336,8 @@ def as_code(values: Any, written: Any, *, literal: bool) -> Any:
     return written if literal and not is_number and bool((values.isna() & written.notna()).any()) else values
 
 
-def _parse_commas(table: Any, unchanged: Collection[str], parse: Any, path: Path) -> str | None:
-    """Convert columns of numbers with commas in place; return what the commas mean."""
+def _parse_commas(table: Any, unchanged: Collection[str], parse: Any, path: Path) -> tuple[str, tuple[str, ...]]:
+    """Convert columns of numbers with commas in place; return ``commas`` and ``pointed`` of :class:`Reading`."""
     conventions = {
         name: found
         for name in table.columns
@@ -334,20 +354,72 @@ def _parse_commas(table: Any, unchanged: Collection[str], parse: Any, path: Path
                 "thousands: it is read as text; write them without commas",
                 stacklevel=4,
             )
-        return None
+        return "", ()
     (convention,) = known
     for name in conventions:
         table[name] = _as_numbers(table[name], convention)
     if convention == "thousands":
-        return "commas between thousands"
+        return convention, ()
     pointed = [n for n in table.columns if n not in conventions and n not in unchanged and table[n].dtype.kind == "f"]
     written = parse(usecols=pointed, dtype=str) if pointed else {}
+    still_pointed = []
     for name in pointed:
         cells = written[name].dropna().str.strip()
+        if not cells.str.contains(".", regex=False).any():
+            continue
         # Beside decimal commas, 1.234 is one thousand.
-        if cells.str.fullmatch(WITH_THOUSANDS_POINT).all() and cells.str.contains(".", regex=False).any():
+        if cells.str.fullmatch(WITH_THOUSANDS_POINT).all():
             table[name] = _as_numbers(written[name], convention)
-    return "decimal commas"
+        else:
+            still_pointed.append(name)
+    return convention, tuple(still_pointed)
+
+
+def _parse_as_learnt(
+    table: Any, unchanged: Collection[str], parse: Any, path: Path, learnt: str, *, points: bool
+) -> str:
+    """Do the same for new rows: where a number may be read either way, other numbers of its column decide.
+
+    If these leave it open, those of the file do, and then what commas meant in training. Without ``points``, columns
+    without commas stay as they are.
+    """
+    import pandas as pd
+
+    names = [name for name in table.columns if name not in unchanged and table[name].dtype.kind not in "iubM"]
+    written = parse(usecols=names, dtype=str) if names else {}
+    fits: dict[str, dict[str, Any]] = {}
+    shown: dict[str, dict[str, str]] = {}
+    doubtful = []
+    for name in names:
+        cells = written[name] = written[name].str.strip()
+        with_comma, with_point = (cells.str.contains(sign, regex=False, na=False) for sign in ",.")
+        if not with_comma.any() and not (points and with_point.any()):
+            continue
+        by_comma, by_point = (cells.str.fullmatch(each, na=False) for each in (WITH_DECIMAL_COMMA, WITH_DECIMAL_POINT))
+        fits[name] = {"decimal": by_comma, "thousands": by_point}
+        only = {"decimal": cells[by_comma & ~by_point], "thousands": cells[by_point & ~by_comma]}
+        shown[name] = {meaning: found.iloc[0] for meaning, found in only.items() if len(found)}
+        if shown[name].keys() != {learnt} and (by_comma & by_point & (with_comma | with_point)).any():
+            doubtful.append(name)
+    examples = {meaning: example for each in shown.values() for meaning, example in each.items()}
+    usual = next(iter(examples)) if len(examples) == 1 else learnt
+    meanings = {name: next(iter(each)) if len(each) == 1 else usual for name, each in shown.items()}
+    other = next((example for meaning, example in examples.items() if meaning != learnt), None)
+    signs = {"decimal": "decimal commas", "thousands": "decimal points"}
+    for meaning in {meanings[name] for name in doubtful if other}:
+        columns = [repr(name) for name in doubtful if meanings[name] == meaning]
+        warnings.warn(
+            f"{path} holds numbers such as {other}, although the training table had {signs[learnt]}: "
+            f"numbers such as 1.234 or 1,234 are read with {signs[meaning]} in {listing(columns, 5)}",
+            stacklevel=4,
+        )
+    used = ""
+    for name, meaning in meanings.items():
+        cells, fit = written[name], fits[name][meaning]
+        numbers = cells.where(~fit, cells.str.translate(SIGNS[meaning]))
+        if not numbers.equals(cells):
+            table[name], used = pd.to_numeric(numbers) if (fit | cells.isna()).all() else numbers, meaning
+    return used
 
 
 def _convention(values: Any) -> str | None:
@@ -368,5 +440,4 @@ def _convention(values: Any) -> str | None:
 def _as_numbers(values: Any, convention: str) -> Any:
     import pandas as pd
 
-    signs = str.maketrans(",", ".", ".") if convention == "decimal" else str.maketrans("", "", ",")
-    return pd.to_numeric(values.astype("str").str.strip().str.translate(signs).where(values.notna()))
+    return pd.to_numeric(values.astype("str").str.strip().str.translate(SIGNS[convention]).where(values.notna()))
