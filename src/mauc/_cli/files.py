@@ -8,7 +8,6 @@ from pathlib import Path
 from mauc._cli.output import current
 from mauc._io import destination, first_missing, is_at_root
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.text import STDIN
 
 REPORTS = Path("mauc-report")
 """Default folder of reports; each command has its own file name."""
@@ -25,7 +24,7 @@ def check_writable(path: Path, option: str, what: str, endings: Sequence[str], o
     Refuse the suffix of another format: Excel cannot open CSV named .xlsx, and no table is overwritten. ``what`` names
     the file in the message, and ``endings`` are its own suffixes.
     """
-    if path == STDIN:
+    if path == Path("-"):
         raise Usage(f"{option} - would be standard output, which cannot take {what}: name a file")
     _check_name(path, option)
     if path.is_dir():
