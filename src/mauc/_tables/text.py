@@ -21,7 +21,6 @@ from typing import Any
 
 from mauc._archive import GB
 from mauc._tables.errors import Failure, Usage
-from mauc._validation import listing
 
 PREFIX = "score:"
 """``mauc predict`` writes this before the class in the name of a score column."""
@@ -384,6 +383,8 @@ def _parse_as_learnt(
     without commas stay as they are.
     """
     import pandas as pd
+
+    from mauc._validation import listing
 
     names = [name for name in table.columns if name not in unchanged and table[name].dtype.kind not in "iubM"]
     written = parse(usecols=names, dtype=str) if names else {}
