@@ -80,7 +80,6 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "skrub._clean_null_strings.CleanNullStrings",
             "skrub._datetime_encoder.DatetimeEncoder",
             "skrub._drop_uninformative.DropUninformative",
-            "skrub._duration_to_float.DurationToFloat",
             "skrub._table_vectorizer.PassThrough",
             "skrub._to_datetime.ToDatetime",
             "skrub._to_float.ToFloat",
