@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from mauc.ensemble import TableColumns, default_estimators
-from mauc.ensemble.planner import EFFORTS, FORESTS, Size, plan_members, starter
+from mauc.ensemble.planner import EFFORTS, FORESTS, TREES, Size, plan_members, starter
 from mauc.ensemble.tree_columns import TreeColumns
 
 SIZES = [
@@ -39,6 +39,8 @@ def test_a_plan_is_the_same_every_time_and_has_two_kinds_of_models(size):
         names = [each.name for each in plan.members]
         assert names[0] in ("et", "rf"), "a forest first: a good model is ready soon"
         assert "lr" in names[:3]
+        assert "lr" in plan.early
+        assert TREES.intersection(plan.early).intersection(names), "of two kinds, whatever a deadline cuts"
         assert len(set(names)) == len(names)
         assert all(0 < each.rows <= size.rows for each in plan.members)
         for each in plan.members:

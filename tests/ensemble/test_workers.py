@@ -89,14 +89,14 @@ def _fail():
     raise ValueError("unreadable")
 
 
-def planned(monkeypatch, **models):
+def planned(monkeypatch, *early, **models):
     members = tuple(Member(name, model, 10**6) for name, model in models.items())
-    monkeypatch.setattr(module, "plan_members", lambda *_: StackPlan(members, 2))
+    monkeypatch.setattr(module, "plan_members", lambda *_: StackPlan(members, 2, early))
 
 
 def test_a_member_that_never_ends_costs_no_other(monkeypatch, workers):
     et = dict(default_estimators(n_trees=5))["et"]
-    planned(monkeypatch, broken=Breaker(), et=et, forever=Sleeper())
+    planned(monkeypatch, "et", broken=Breaker(), forever=Sleeper(), et=et)
     y = np.arange(60) % 3
     X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
     workers.shared = 0

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -284,8 +285,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         now = time.monotonic()
         left = math.inf if deadline is None else deadline - now
         runner = self._runner(data, workers)
-        n_first = 0 if self.estimators else 2
-        fits = fit_folds(plan.members, data, runner, now + 0.75 * left, refitted, score, watch, n_first)
+        fits = fit_folds(plan.members, data, runner, now + 0.75 * left, refitted, score, watch, plan.early)
         no_trees = fits.cut and not self.estimators and not TREES.intersection(fits.folds)
         if no_trees or not fits.folds:
             # In this process, because a child may not have started yet. 60 trees take up to half a second.
@@ -380,7 +380,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if not is_sparse(X):
             return plan
         members = (Member(m.name, for_sparse(m.model, X.shape[1], self.random_state), m.rows) for m in plan.members)
-        return StackPlan(tuple(members), plan.n_folds)
+        return replace(plan, members=tuple(members))
 
     def _runner(self, data: TrainingData, workers: Workers | None) -> Runner:
         if workers is None:

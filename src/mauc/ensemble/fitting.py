@@ -204,25 +204,26 @@ def fit_folds(
     refitted: set[str],
     score: Callable[[Floats], float],
     watch: Watch,
-    n_first: int = 0,
+    early: Sequence[str] = (),
 ) -> Fits:
     """Fit every member on every fold; a member without all its folds at the deadline is noted in ``cut``.
 
-    Members named in ``refitted`` are fitted on all rows as well: the first ``n_first`` here, before any other member
+    Members named in ``refitted`` are fitted on all rows as well: those in ``early`` here, before any other member
     starts, so that a deadline cuts the others; the rest later by :func:`fit_all_rows`. Of these members only the model
     of the first fold is kept, in case there is no time for the fit on all rows.
     """
     done, n_folds = Fits(), len(data.folds)
-    early, late = members[:n_first], members[n_first:]
-    work: list[tuple[Member, int | None]] = [(member, fold) for member in early for fold in range(n_folds)]
-    work += [(member, None) for member in early if member.name in refitted]
+    first = sorted((each for each in members if each.name in early), key=lambda each: early.index(each.name))
+    late = [member for member in members if member.name not in early]
+    work: list[tuple[Member, int | None]] = [(member, fold) for member in first for fold in range(n_folds)]
+    work += [(member, None) for member in first if member.name in refitted]
     work += [(member, fold) for member in late for fold in range(n_folds)]
     tasks = [(fit_one, (member, fold, fold in (None, 0) or member.name not in refitted)) for member, fold in work]
     fits: dict[str, dict[int, Fit]] = {member.name: {} for member in members}
     means: dict[str, Floats] = {}
     done.seconds = {member.name: 0.0 for member in members}
     errors: list[Exception] = []
-    watch.begins(members[0].name, _step(0, n_folds))
+    watch.begins([*first, *late][0].name, _step(0, n_folds))
     with ctrl_c_stops(runner):
         for answer in runner.run(tasks, deadline):
             member, fold = work[answer.index]
