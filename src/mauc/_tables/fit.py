@@ -151,7 +151,7 @@ class FittedTable:
             ("target", data.target),
             ("model", self.model.about),
             *([("model file", self.fitted_on)] if self.fitted_on else []),
-            ("chosen by", self.board.chosen_by),
+            ("chosen on", self.board.chosen_by),
             *([("cut", self.cut_text)] if self.cut else []),
             ("training rows", f"{sum(self.training_rows.values()):,}"),
             ("test rows", f"{len(self.evaluation.rows):,} ({self.how})"),
