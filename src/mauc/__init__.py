@@ -1,20 +1,20 @@
-"""Train and judge classifiers by multiclass AUC, in which every pair of classes counts the same.
+"""Train and evaluate classifiers by multiclass AUC, in which every pair of classes counts the same.
 
-Judge scores
+Evaluate scores
     ``mauc_score(y_true, y_score)`` is the multiclass AUC, ``pairwise_auc`` its matrix over class pairs.
     ``mauc_interval`` gives a confidence interval, ``compare_mauc`` a test of models on the same rows,
     ``compare_cv_scores`` a test over cross-validation splits, ``mauc_sample_size`` the rows that a study needs,
     ``multiclass_auc_report`` a text report, ``mauc_importance`` the importance of each feature.
-    ``PairwiseAUCDisplay``, ``MinorityPairsDisplay`` and ``MulticlassROCDisplay`` draw it.
+    ``PairwiseAUCDisplay``, ``MinorityPairsDisplay`` and ``MulticlassROCDisplay`` plot the scores.
 
 Train a model
     ``fit_table("table.csv", target="column")`` trains a stack of models on a table in a given time;
-    ``load_model`` loads one that was saved.
+    ``load_model`` loads a saved stack.
     ``MAUCClassifier()`` is linear, ``MAUCClassifierCV`` chooses its parameters, ``MAUCStackingClassifier`` combines
     models, ``MAUCPluginClassifier(estimator)`` turns the probabilities of any classifier into optimal scores.
     ``MAUCDecision(estimator)`` turns scores into decisions. All are scikit-learn estimators.
     ``mauc.nn.MAUCLoss(class_counts)`` is a loss for torch, ``mauc.boosting`` has metrics and objectives for LightGBM
-    and XGBoost, ``mauc.dask`` trains and judges on a cluster.
+    and XGBoost, ``mauc.dask`` trains and evaluates on a cluster.
 
 Choose a model
     ``scoring=mauc_scorer`` goes into ``cross_val_score`` and ``GridSearchCV``; ``RareClassKFold`` keeps every class in

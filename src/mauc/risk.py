@@ -53,11 +53,11 @@ class SurrogateRisk:
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights :math:`v_{ij}` of the class pairs.
     scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"
-        Method that sums over the pairs: ``"moments"`` and ``"ranked"`` cost O(N·C), the others O(N²). ``"auto"``
-        chooses the linear method that fits the surrogate, or blocks if no polynomial is accurate enough.
+        Method that sums over the pairs: ``"moments"`` costs O(N·C), ``"ranked"`` too after a sort, the others O(N²).
+        ``"auto"`` chooses the fast method that fits the surrogate, or blocks if no polynomial is accurate enough.
     n_jobs : int, optional
         Number of threads for half a million scores or more; -1 is one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` if that is set. Value and gradient do not depend on it.
+        eight, and at most ``OMP_NUM_THREADS``. Value and gradient do not depend on it.
 
     Attributes
     ----------
@@ -68,15 +68,15 @@ class SurrogateRisk:
 
     Notes
     -----
-    A surrogate that is smooth but no polynomial (logistic, distance_weighted, q_hinge with fractional q, custom ones)
-    is approximated by Chebyshev polynomials. The errors of ℓ and ℓ′ are at most 1e-6 of their values at 0, or of their
-    largest values for the differences that occur if those at 0 are 0: for such a surrogate with a steep tail use
-    ``scheme="blocked"``.
+    A surrogate that is smooth but not a polynomial (logistic, distance_weighted, q_hinge with fractional q, custom
+    ones) is approximated by Chebyshev polynomials. The errors of ℓ and ℓ′ are at most 1e-6 of their values at 0. If
+    these are 0, the errors are at most 1e-6 of the largest values that occur: if such a surrogate has a steep tail,
+    use ``scheme="blocked"``.
 
     All others have rounding errors alone. These are relative to the value for the closed forms, ``"ranked"`` and
     ``"blocked"``; with the moments of other polynomials they are about 1e-14 of ℓ(0), the risk of constant scores.
 
-    A class without samples is left out, and the weights of the other pairs are normalised again. With fewer than two
+    A class without samples is left out, and the weights of the other pairs are renormalised. With fewer than two
     classes the risk and its gradient are 0.
 
     Examples

@@ -180,7 +180,7 @@ def test_failures(fails, scores):
     table.iloc[::-1].to_csv("turned.csv", index=False)
     words = fails("evaluate", "a.csv", "--target", "truth", "--compare", "turned.csv")
     assert "the same rows in the same order" in words
-    assert "named twice" in fails("evaluate", "a.csv", "--target", "truth", "--compare", "a.csv", code=2)
+    assert "given twice" in fails("evaluate", "a.csv", "--target", "truth", "--compare", "a.csv", code=2)
     assert "--level must be" in fails("evaluate", "a.csv", "--target", "truth", "--level", 2, code=2)
     table.iloc[20:30].assign(truth="elm").to_csv("single.csv", index=False)
     assert "has one class" in fails("evaluate", "single.csv", "--target", "truth")
@@ -253,8 +253,8 @@ def test_the_predicted_classes_of_mauc_predict_are_judged(run, tmp_path):
         (["1", "1.0", "b"], None, "(predicted class: column 'predicted')"),
         (["NA", "oak", "fir"], None, "(predicted class: column 'predicted')"),
         (["true", "false", "maybe"], None, "(predicted class: column 'predicted')"),
-        (["oak", "elm", "fir"], "0.93", "holds '0.93', which is no class: accuracies are those of the highest score"),
-        (["oak", "elm", "fir"], "", "which is no class"),
+        (["oak", "elm", "fir"], "0.93", "holds '0.93', which is not a class: accuracies use the class with the "),
+        (["oak", "elm", "fir"], "", "which is not a class"),
     ],
 )
 def test_a_column_of_predictions_is_read_as_classes_are(run, tmp_path, classes, predicted, said):
@@ -283,7 +283,7 @@ def test_whole_numbers_that_were_read_as_floats_are_classes(run, tmp_path):
     table.to_parquet(tmp_path / "s.parquet")
     done = run("evaluate", "s.parquet", "--target", "truth", "--no-report", "--json")
     assert json.loads(done.stdout)["models"][0]["accuracy"] == 39 / 40
-    assert "names no known class in 1 row" in done.stderr
+    assert "holds unknown classes in 1 row" in done.stderr
 
 
 def test_predictions_that_name_no_class_count_as_wrong(run, tmp_path):
@@ -293,7 +293,7 @@ def test_predictions_that_name_no_class_count_as_wrong(run, tmp_path):
     table.to_csv(tmp_path / "s.csv", index=False)
     done = run("evaluate", "s.csv", "--target", "truth", "--no-report", "--json")
     assert json.loads(done.stdout)["models"][0]["accuracy"] == 35 / 40
-    assert "names no known class in 5 rows, such as 'c': they count as wrong" in done.stderr
+    assert "holds unknown classes in 5 rows, such as 'c': they count as wrong" in done.stderr
 
 
 @pytest.mark.parametrize("prefix", ["", "score:", "p_"])

@@ -45,7 +45,7 @@ def test_the_members_of_the_stack_are_the_leaderboard(run, trees):
     assert shown[0][2] == "–"
     assert {name: score for name, score, _ in shown}.items() >= dict(lines[:1]).items(), "one number, one name"
     assert (
-        "Chosen by 120 validation rows (training rows, scored by models that were not trained on them): "
+        "Chosen on 120 validation rows (training rows, scored by models that were not trained on them): "
         f"{names[0]}. The test rows played no part" in result.stdout
     )
     assert "mauc-report/index.html" in result.stdout
@@ -208,7 +208,7 @@ def test_cross_validation_in_groups_and_in_words(run, trees):
     result = run(*FIT, "--cv", 3, "--group", "plot")
     assert result.exit_code == 0, result.output
     assert "(3-fold cross-validation of whole groups)" in result.stdout
-    assert "Each fold chose a model by its own training rows" in result.stdout
+    assert "In each fold, a model is chosen on the training rows and tested." in result.stdout
     assert "training 4 of 4: logistic regression: validation MAUC" in result.stderr
     assert "(predicted classes chosen for balanced accuracy)" in result.stdout
     assert "Permutation importance (MAUC drop): each column shuffled 5 times among" in result.stdout

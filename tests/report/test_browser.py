@@ -176,9 +176,9 @@ def test_confusion_matrix(visit):
     total = "DATA.classes.reduce((sum, _, i) => sum + DATA.classes.reduce((s, _, j) => s + confusionOf(i, j), 0), 0)"
     assert page.evaluate(total) == 232
     page = visit("many")
-    assert "the class that the model predicts" in page.inner_text("#decision-text")
+    assert "the one that the model predicts" in page.inner_text("#decision-text")
     page.select_option("#decision", index=1)
-    assert "the class with the highest score" in page.inner_text("#decision-text")
+    assert "the one with the highest score" in page.inner_text("#decision-text")
     assert page.evaluate(total) == page.evaluate("DATA.rows")
 
 

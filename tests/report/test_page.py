@@ -162,7 +162,7 @@ def test_advice_of_many_weak_classes_is_short():
     y, scores, names = decided([99] * 8 + [20] * 6)
     said = advice(judge(y, scores, labels=names))
     assert all("has a low recall: " in line for line in said[:3])
-    assert said[3] == "3 more classes have a recall below the average beyond chance."
+    assert said[3] == "3 more classes have a recall clearly below the average."
 
 
 def test_a_page_of_two_classes_and_of_a_class_with_one_row(scored):

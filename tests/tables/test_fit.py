@@ -233,7 +233,7 @@ def test_validation_needs_two_classes_of_two_training_rows(planned, sizes, n_eno
     kinds = np.repeat(["oak", "elm"], sizes)
     table = pd.DataFrame({"size": np.arange(float(len(kinds))) % 5, "kind": kinds})
     words = (
-        "two classes of target 'kind' or more need two training rows each, "
+        "at least two classes of target 'kind' need two training rows each, "
         f"got {n_enough} such classes: add rows to each class"
     )
     with pytest.raises(ValueError, match=f"^{words}$"):

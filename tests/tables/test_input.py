@@ -71,7 +71,7 @@ def test_encodings_that_are_told_or_cannot_be(tmp_path):
     path.write_bytes(b"a,b\n" + b"x" * (1 << 20) + "ü".encode()[:1])
     assert "Windows-1252" in read(path)[1][0], "cut off within a letter, in a later block"
     path.write_bytes(bytes(range(256)))
-    with pytest.raises(Failure, match="has bytes of value 0: if it is no text, give it the right suffix; if it is"):
+    with pytest.raises(Failure, match="has bytes of value 0: if it is not a text file, give it the right suffix"):
         read_table(path)
     FRAME.to_csv(path, encoding="utf-16-le", index=False)
     pd.testing.assert_frame_equal(read(path, how=Reading(encoding="utf-16-le"))[0], FRAME)
@@ -445,7 +445,7 @@ def test_a_sheet_with_entities_is_refused(tmp_path):
 
 def test_options_for_reading_are_refused_where_they_have_no_effect(tmp_path, book):
     FRAME.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(Usage, match=r"--encoding is for text files, and .*t\.parquet is none: leave it out"):
+    with pytest.raises(Usage, match=r"--encoding is for text files, and .*t\.parquet is not one: leave it out"):
         read_table(tmp_path / "t.parquet", how=Reading(encoding="cp1250"))
     with pytest.raises(Usage, match="--encoding is for text files"):
         read_table(book, how=Reading(encoding="cp1250"))

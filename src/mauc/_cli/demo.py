@@ -33,7 +33,7 @@ def demo(
 ) -> None:
     """Compare six models on imbalanced digits.
 
-    Takes under a minute and works offline. Uses scikit-learn's digits, and makes 5 to 9 rare in the training rows. The
+    Takes about a minute and works offline. Uses scikit-learn's digits, and makes 5 to 9 rare in the training rows. The
     test rows have about the same number of each digit. Trains a stack of models, plain and balanced logistic
     regression, and linear models with three losses of multiclass AUC.
     """

@@ -65,7 +65,7 @@ def evaluate(
 ) -> None:
     """Evaluate the scores of any program, and compare models.
 
-    Score columns have the names of the classes, with the same text before each or none: "cat", "score:cat", "p_cat".
+    Score columns are named after the classes, with a common prefix or none: "cat", "score:cat", "p_cat".
     """
     from mauc._cli.summary import as_json, comparison, headline, sizes, subgroups, worst_pairs
     from mauc._tables.parts import are_in_parts, find_parts, target_missing
@@ -237,13 +237,13 @@ def _predicted_classes(scores: Any, classes: Sequence[str]) -> list[str] | None:
     unknown = [name for name in found if name not in known]
     if len(unknown) == len(found):
         current().note(
-            f"column {PREDICTED!r} of {scores.display} holds {found[0]!r}, which is no class: accuracies are those of "
-            "the highest score"
+            f"column {PREDICTED!r} of {scores.display} holds {found[0]!r}, which is not a class: accuracies use the "
+            "class with the highest score"
         )
         return None
     if unknown:
         current().note(
-            f"column {PREDICTED!r} of {scores.display} names no known class in {count_of(len(unknown))}, such as "
+            f"column {PREDICTED!r} of {scores.display} holds unknown classes in {count_of(len(unknown))}, such as "
             f"{unknown[0]!r}: they count as wrong"
         )
     return found
@@ -343,7 +343,7 @@ def align(
             )
         name = table.display if any(table.name == each.name for each in tables if each is not table) else table.name
         if name in models:
-            raise Usage(f"--compare {table.display} is named twice, or is the scores themselves: name other scores")
+            raise Usage(f"--compare {table.display} is given twice, or is the scores file itself: name another file")
         models[name] = table, columns
     return judged, rows, classes, models
 

@@ -36,7 +36,8 @@ def fit(
     effort: Annotated[
         str | None,
         typer.Option(
-            help="How much to train: quick, normal or best; default: normal, or quick below 40 seconds a training.",
+            help="How much to train: quick, normal or best; default: normal, or quick if the limit allows less than 40 "
+            "seconds per training.",
             show_default=False,
         ),
     ] = None,
@@ -207,12 +208,12 @@ def _models_compared(fitted: Any) -> list[str | TextTable]:
     from mauc._tables.training import STACK
 
     board, found = fitted.board, fitted.evaluation.judgement
-    chosen = f"Chosen by {board.chosen_by}: {board.winner}. The test rows played no part in the choice."
+    chosen = f"Chosen on {board.chosen_by}: {board.winner}. The test rows played no part in the choice."
     if len(board.entries) == 2:  # the other is the class frequencies
         chosen = f"Only one model was trained: {board.winner}. Its validation score comes from {board.chosen_by}."
     if board.winner == STACK:
         chosen += " A single model replaces the stack only if it is clearly ahead on the validation rows."
     if fitted.options.cv:
-        chosen = f"Each fold chose a model by its own training rows, and is tested with that choice. {chosen}"
+        chosen = f"In each fold, a model is chosen on the training rows and tested. {chosen}"
     cut = [f"Cut: {fitted.cut_text}"] if fitted.cut else []
     return [comparison(found, () if fitted.options.cv else board.entries), chosen, *cut, ""]

@@ -48,10 +48,10 @@ def predict(
     ] = False,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
-    """Score the rows of a table by a model of mauc fit.
+    """Score the rows of a table with a model of mauc fit.
 
     Writes the predicted class and one column of scores per class, and the target if the table has it, so that mauc
-    evaluate can read the file. Text that a spreadsheet would run as a formula (=, +, -, @ first) is quoted.
+    evaluate can read the file. Text that begins with =, +, - or @, which a spreadsheet would run, is quoted.
     """
     from mauc._tables.model_file import is_model, read_model
     from mauc._tables.parts import check_fits
@@ -94,7 +94,7 @@ def predict(
         output.note(trained_note(n_trained, len(rows)))
     if n_quoted:
         output.note(
-            f"{n_quoted} cells or column names that a spreadsheet would run as formulas are quoted by ', which "
+            f"{n_quoted} cells or column names that a spreadsheet would run as formulas are quoted with ', which "
             "mauc evaluate understands; to leave them unquoted use --raw-cells"
         )
     if to_stdout:

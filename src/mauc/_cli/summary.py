@@ -85,7 +85,7 @@ def comparison(judgement: Judgement, entries: Sequence[Entry] = ()) -> TextTable
     title = "Models compared; p: paired test against the first, corrected for their number"
     headings = ["MAUC", interval, "difference", "p"]
     if trained:  # short headings, so that the names of the models fit into 80 columns
-        title = "Models compared by MAUC; p: corrected paired test against the first; s: seconds of its fits"
+        title = "Models compared by MAUC; p: corrected paired test against the first; s: seconds"
         headings = ["validation", "test", interval, "vs first", "p", "s"]
     table = TextTable(title, ["model"], headings, narrow=True)
     tests = {test.a: test for test in judgement.tests}

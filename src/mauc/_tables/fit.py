@@ -151,7 +151,7 @@ class FittedTable:
             ("target", data.target),
             ("model", self.model.about),
             *([("model file", self.fitted_on)] if self.fitted_on else []),
-            ("chosen by", self.board.chosen_by),
+            ("chosen on", self.board.chosen_by),
             *([("cut", self.cut_text)] if self.cut else []),
             ("training rows", f"{sum(self.training_rows.values()):,}"),
             ("test rows", f"{len(self.evaluation.rows):,} ({self.how})"),
@@ -281,10 +281,10 @@ def fit_table(
         Test by cross-validation with this many folds; the final model is trained on all rows.
     seed : int, default=0
     decide : "balanced", "accuracy" or path of a table of costs, default="balanced"
-        What predicted classes are chosen for, on validation rows.
+        Goal of the predicted classes; the decision rule is learnt on validation rows.
     refit : bool, optional
         After the test, fit the models again on all rows, with the weights that were learnt; otherwise the result is the
-        model that was tested. Default: if there are at most 10,000 training rows. Below 10 seconds there is no time.
+        model that was tested. Default: if there are at most 10,000 training rows. Not with a limit below 10 s.
     importance : bool, default=True
         Compute permutation importance.
     min_rows : int, default=1
@@ -294,7 +294,8 @@ def fit_table(
     drop_duplicates : bool, default=False
         Keep one of several equal rows.
     dates : {"day-first", "month-first"}, optional
-        How to read dates such as 01/02/2024. Default: as the column shows, else with a warning.
+        How to read dates such as 01/02/2024. Default: as the column shows; if all its values are ambiguous, month
+        first, with a warning.
 
     Returns
     -------

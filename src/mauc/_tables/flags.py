@@ -106,7 +106,9 @@ def flag_columns(
             text = f"{how} {target!r} almost perfectly (MAUC {alone:.3f}); will you have it at prediction time?"
         elif is_code:
             kind = "code"
-            text = f"is different in nearly every row, like an ID (MAUC {alone:.3f} alone): new rows will have others"
+            text = (
+                f"has a new value in nearly every row, like an ID (MAUC {alone:.3f} alone): new rows will have others"
+            )
         else:
             continue
         found.append(Flag(kind, name, alone, f"column {name!r} {text}"))

@@ -176,8 +176,8 @@ def is_model(path: Path) -> bool:
 def load_model(path: str | Path, *, trust: bool = False, max_size: float = MAX_SIZE) -> TableModel:
     """Load a model that ``mauc fit`` or ``FittedTable.save`` wrote.
 
-    It has ``predict_proba(frame)`` and ``predict(frame)``. Loading runs only code of listed types: a file with other
-    types is refused.
+    The model has ``decision_function(frame)``, ``predict_proba(frame)`` and ``predict(frame)``. Loading runs only code
+    of listed types: a file with other types is refused.
 
     Parameters
     ----------

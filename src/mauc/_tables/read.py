@@ -75,7 +75,7 @@ def read_table(
         ("--header/--no-header", how.header, TEXT + EXCEL, "text and Excel"),
     ):
         if value is not None and kind not in kinds:
-            raise Usage(f"{option} is for {which} files, and {source.path} is none: leave it out")
+            raise Usage(f"{option} is for {which} files, and {source.path} is not one: leave it out")
     if kind in PARQUET:
         with parquet_errors(source.path):
             table = pd.read_parquet(io.BytesIO(source.content)).reset_index(drop=True)

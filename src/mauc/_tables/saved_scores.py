@@ -70,7 +70,7 @@ def trained_note(n_trained: int, n_rows: int) -> str:
     """Return a note about training rows; empty if there are none.
 
     >>> trained_note(776, 1000)
-    '776 of these 1,000 rows were training rows: scores on them are too good, test the model on other rows'
+    '776 of these 1,000 rows were training rows, so the score is too good: test the model on other rows'
     """
     if not n_trained:
         return ""
@@ -79,7 +79,7 @@ def trained_note(n_trained: int, n_rows: int) -> str:
     else:
         were = "was a training row" if n_trained == 1 else "were training rows"
         which = f"{n_trained:,} of these {n_rows:,} rows {were}"
-    return f"{which}: scores on them are too good, test the model on other rows"
+    return f"{which}, so the score is too good: test the model on other rows"
 
 
 def _hash_others(values: Any) -> Hashes:

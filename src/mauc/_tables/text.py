@@ -232,8 +232,8 @@ def detect_encoding(source: Source) -> str:
             return encoding
     if b"\0" in source.content[:BLOCK]:
         raise Failure(
-            f"{source.path} has bytes of value 0: if it is no text, give it the right suffix; if it is UTF-16 without "
-            "a byte order mark, pass --encoding utf-16"
+            f"{source.path} has bytes of value 0: if it is not a text file, give it the right suffix; if it is UTF-16 "
+            "without a byte order mark, pass --encoding utf-16"
         )
     for encoding in ("utf-8", "cp1252"):
         with suppress(UnicodeDecodeError):

@@ -127,7 +127,7 @@ class Trainer:
         groups = self._groups(rows)
         n_enough = int((np.unique(labels, return_counts=True)[1] > 1).sum())
         if groups is None and n_enough < 2:
-            requirement = f"two classes of --target {data.target!r} or more need two training rows each"
+            requirement = f"at least two classes of --target {data.target!r} need two training rows each"
             raise Failure(f"{requirement}, got {n_enough} such classes: add rows to each class")
         split, known = self._split(rows, groups), set(np.unique(labels).tolist())
         stack = MAUCStackingClassifier(

@@ -49,8 +49,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         Default: :func:`mauc.ensemble.default_estimators`, nine models that balance the classes: linear models, forests,
         boosting and a perceptron. On larger tables some get fewer trees or rows, or are left out
         (:mod:`mauc.ensemble.planner`). They take tables with texts, dates, categories and missing values, and sparse
-        matrices. As in scikit-learn's stacking, models are fitted on codes 0 to C-1 of the classes, which a
-        ``class_weight`` by class must use, and ``"drop"`` instead of a model leaves it out.
+        matrices. As in scikit-learn's stacking, models are fitted on class codes 0 to C-1, so a
+        ``class_weight`` dict must use these codes; and ``"drop"`` in place of a model leaves it out.
     cv : int, splitter or list of (train, test), optional
         Folds. Default: five; for the default models three from 3,500 samples on, and from 20,000 on a fifth is held out
         once. A number gives :class:`mauc.model_selection.RareClassKFold`, which keeps every class in every training
@@ -63,7 +63,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         that are not ready in time are stopped and named in ``cut_``; a faster machine may then give another stack. Your
         own models run in this process: a running fit is not stopped, and no fit starts after the limit.
     effort : {"quick", "normal", "best"}, default="normal"
-        Amount of work for the default models; normal takes 30 to 50 seconds on two cores, up to 100,000 samples.
+        Amount of work for the default models; normal takes up to 50 seconds on two cores for up to 100,000 samples.
     n_jobs : int, optional
         Processes, as in joblib; each fits one model on one fold with one thread. Default: one, and with a time limit
         one per core.
@@ -89,8 +89,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     classes_ : (C,) array
     estimators_ : list of fitted classifiers
     named_estimators_ : dict of name to fitted classifier
-        Forests are fitted on all rows. The other models are averages of the ``estimators`` that the folds gave, or
-        are fitted on all rows too, if the folds are few.
+        Forests are fitted on all rows. Each other model is the average of its fits on the folds, or
+        is fitted on all rows too, if the folds are few.
     weights_ : dict of name to float
         Weight :math:`w_k` of each model.
     weighted_share_ : float
@@ -124,8 +124,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     ones are predicted more often with it. ``score`` is the multiclass AUC of the ranking scores, calibrated or not.
     Sample weights reach every model; a model whose ``fit`` does not take them is refused.
 
-    For a sparse X, boosting and the perceptron, which need dense columns, get up to 200 columns unchanged, and of more
-    their 100 leading components.
+    Boosting and the perceptron need dense columns. From a sparse X they get up to 200 columns unchanged; if there are
+    more, they get their 100 leading components.
 
     Examples
     --------

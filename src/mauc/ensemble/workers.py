@@ -127,7 +127,7 @@ class Workers:
         except Exception as error:
             child.end()  # half a message may be left in the pipe
             if isinstance(error, EOFError | OSError | pickle.UnpicklingError):
-                error = RuntimeError("its process ended, as it does if memory is short")
+                error = RuntimeError("its process ended, perhaps for lack of memory")
             return Answer(index, error=error)
         finally:
             with self._lock:

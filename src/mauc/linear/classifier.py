@@ -37,7 +37,7 @@ from mauc.surrogates import SURROGATES, has_alpha
 class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     r"""Train a linear model by a surrogate of the multiclass AUC.
 
-    .. math:: \min_{W, b} \; R\bigl(\operatorname{softmax}(X W^\top + b)\bigr) + \tfrac{\lambda}{2} \lVert W \rVert^2
+    .. math:: \min_{W, b} \; R\bigl(\operatorname{activation}(X W^\top + b)\bigr) + \tfrac{\lambda}{2} \lVert W \rVert^2
 
     with the risk R of :class:`mauc.SurrogateRisk`: every pair of classes counts the same, however rare. The sum over
     all pairs of samples is exact and costs no more than the product with X. ``log_loss`` = μ adds
@@ -58,7 +58,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         exponential of bounded scores, ½ of log-odds.
     log_loss : float >= 0, default=0.5
         Weight μ of the log-loss; 0 is the ranking term alone. With ``pairs="ova"`` nothing is shifted; with a matrix of
-        the form :math:`a_i b_j` the shift is :math:`\log(p_j / b_j)`; another matrix has no log-loss and needs 0.
+        the form :math:`a_i b_j` the shift is :math:`\log(p_j / b_j)`. With any other matrix ``log_loss`` must be 0.
     balanced : bool, default=True
         Weigh every class the same in the log-loss, as ``class_weight="balanced"`` does in scikit-learn, instead of
         shifting by p. Both have the same minimiser if the model can reach it; balancing lets rare classes count from
@@ -68,8 +68,8 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         :class:`~sklearn.linear_model.LogisticRegression`; N is the sum of the sample weights.
     activation : {"log_odds", "softmax", "sigmoid", "identity"}, optional
         Map from logits to scores. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it both terms are
-        consistent for α = ½ of the exponential and 1 of the logistic loss. None: the log-odds with that α; softmax, as
-        in the paper, if ``alpha`` is given, ``log_loss`` is 0 or the surrogate is another.
+        consistent for α = ½ of the exponential and 1 of the logistic loss. None: the log-odds with that α. If
+        ``alpha`` is given, ``log_loss`` is 0, or the surrogate is another one: softmax, as in the paper.
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights of the class pairs.
     fit_intercept : bool, default=True
@@ -80,7 +80,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         Start from the last solution if the classes and columns are the same.
     n_jobs : int, optional
         Threads over the rows, if rows times classes are half a million or more; -1: one per core. None: one per core,
-        at most ``OMP_NUM_THREADS`` if it is set. The model does not depend on it.
+        at most eight, and at most ``OMP_NUM_THREADS``. The model does not depend on it.
 
     Attributes
     ----------

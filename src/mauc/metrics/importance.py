@@ -61,7 +61,7 @@ def mauc_importance(
     ----------
     model : fitted classifier, or function from X to (N, C) scores
     X : (N, d) array or data frame
-        Test rows, which the model was not trained on.
+        Test rows, on which the model was not trained.
     y : (N,) classes
     labels : (C,) array, optional
         The class of each column of scores. Default: ``model.classes_``, else the sorted classes of ``y``. Classes

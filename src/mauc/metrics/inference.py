@@ -316,7 +316,7 @@ def small_class_note(
 
     Such a class has ``least`` to ``most`` rows, all of which beat the share ``beats`` of the others, and contributes at
     least ``part`` of the Bernoulli variance. If some of the class is mislabelled and by chance no row shows it, the
-    interval is too short. Smaller classes take most of their variance from the others; larger ones would show errors.
+    interval is too narrow. Smaller classes take most of their variance from the others; larger ones would show errors.
     """
     variance = np.where(sample.counts, sample.weight**2 / np.maximum(sample.size, 1.0), 0.0)
     k = int(np.argmax(variance))
@@ -327,8 +327,8 @@ def small_class_note(
         return ""
     of = "test rows" if sample.cells is None else "groups of test rows"
     return (
-        f"class {labels[k]} has {sample.size[k]:.4g} {of}, all well ranked: if rows of this class "
-        "are mislabelled or of kinds that these do not show, the interval is too short"
+        f"class {labels[k]} has {sample.size[k]:.4g} {of}, all well ranked: if other rows of "
+        "this class are mislabelled or differ from these, the interval is too narrow"
     )
 
 

@@ -151,7 +151,7 @@ def mauc_score(
         Raise an error if a class of ``labels`` has no samples, or ignore its pairs.
     n_jobs : int, optional
         Number of threads for half a million scores or more; -1: one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` if that is set. The result does not depend on it.
+        eight, and at most ``OMP_NUM_THREADS``. The result does not depend on it.
 
     Returns
     -------

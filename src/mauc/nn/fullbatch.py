@@ -21,9 +21,9 @@ def full_batch_backward(
 ) -> Tensor:
     """Compute ``loss_fn(model(X), target).backward()`` with the graph of one chunk in memory at a time.
 
-    A loss over pairs of samples is no sum over samples, so the gradients of chunks do not add up to its gradient. This
-    function computes the logits of all chunks without a graph, then the gradient of the loss in the logits, and then
-    sends the part of each chunk back through the model.
+    A loss over pairs of samples is not a sum over samples, so the gradients of chunks do not add up to its gradient.
+    This function computes the logits of all chunks without a graph, then the gradient of the loss with respect to the
+    logits, and then sends the part of each chunk back through the model.
 
     Parameters
     ----------

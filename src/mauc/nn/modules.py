@@ -55,15 +55,16 @@ class MAUCLoss(ExactBuffers):
         The pair loss ℓ: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``,
         ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)`` of NumPy arrays.
     alpha : float, optional
-        Margin or rate α of the surrogate. Default: 8 for the exponential with ``log1p``, else the surrogate's own.
+        Margin or rate α of the surrogate. Default: 8 for the exponential with ``log1p``, else the
+        surrogate's own (:mod:`mauc.surrogates`): on log-odds ½ for the exponential and 1 for the logistic loss.
     log_loss : float, default=0.5
         Weight λ of the adjusted cross-entropy. 0 is the pair loss alone, which trains networks worse than
         cross-entropy does. With ``pairs="ova"`` the logits are not adjusted; a matrix ``pairs`` must be of the form
         :math:`a_i b_j`, and the logits are adjusted by :math:`\log (p_j / b_j)`.
     log1p : bool, optional
         Take log(1 + R_i) instead of the risk R_i of each class, each with the weight 1/C, but at most 1/10; only
-        for the exponential. Default: True for the exponential with a log-loss. Without it the slope is unbounded, and
-        SGD at a rate of 0.1 diverges.
+        for the exponential. Default: True for the exponential with a log-loss, except on log-odds. Without it the slope
+        is unbounded, and SGD at a rate of 0.1 can diverge.
     activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
         How logits become scores F. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it the exponential loss
         (α = ½), the logistic loss (α = 1) and their sums with the log-loss are consistent for any number of classes;
@@ -94,11 +95,12 @@ class MAUCLoss(ExactBuffers):
 
     *Cost.* O(N·C) for the squared, exponential and logistic losses, and for the hinge with ``alpha >= 1`` on softmax
     scores; O(N·C·log n) for the hinge family, with n samples in the largest class. On CUDA fused kernels compute
-    float32 and half-precision logits without waiting for the device; of scores without a bound (``"identity"``,
-    ``"log_odds"``) they compute the exponential, and of raw scores also the hinge and the q-hinge. Else, and under
+    float32 and half-precision logits without waiting for the device; of scores without a bound they compute
+    the exponential (``"identity"``, ``"log_odds"``), the hinge and the q-hinge (``"identity"``). Else, and under
     ``torch.use_deterministic_algorithms``, the squared and exponential losses run in torch operations, and the scores
-    of the others go through the NumPy kernels of :class:`mauc.SurrogateRisk`. A smooth surrogate that is no polynomial
-    is approximated to the rounding of the logits; if that fails, all pairs are computed in blocks, with a warning.
+    of the others go through the NumPy kernels of :class:`mauc.SurrogateRisk`. A smooth surrogate that is not a
+    polynomial is approximated to the rounding of the logits; if that fails, all pairs are computed in blocks, with a
+    warning.
 
     *Second derivatives* and :mod:`torch.func` are available for the squared, exponential and linear losses. The others
     refuse them, and so does every loss with ``sync=True``. Inside :func:`torch.compile` second derivatives are refused.

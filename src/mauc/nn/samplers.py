@@ -28,7 +28,7 @@ class Epoch(NamedTuple):
 
 
 class ClassCoverageBatchSampler(Sampler[list[int]]):
-    r"""Draw batches that hold every class, however rare: multiclass AUC only learns from classes that meet in a batch.
+    r"""Draw batches that hold every class, however rare: the pair loss learns only from classes that meet in a batch.
 
     Every batch holds at least ``min_per_class`` samples of every class. If these do not fit in ``batch_size``, every
     batch holds ``min_per_class`` samples of as many classes as fit, and the classes take turns. An epoch visits every
@@ -41,7 +41,7 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
     batch_size : int
         The largest size of a batch. All batches have the same size up to one sample.
     min_per_class : int, default=1
-        Samples k of a class in each batch that covers the class.
+        Number k of samples of a class in each batch that covers the class.
     cover_share : float, default=1.0
         The share of a batch, above 0 and at most 1, that may go to covering classes. Lower it if an epoch is too long;
         see the notes.
@@ -50,8 +50,8 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
     shuffle : bool, default=True
         Use a new order in each epoch. If False, samples of a class keep their order.
     drop_last : bool, default=False
-        Leave out the samples that would make the batches of an epoch smaller than ``batch_size``: at most a batch on
-        each rank, and others in each epoch.
+        Leave out the samples that would make the batches of an epoch smaller than ``batch_size``: at most one batch per
+        rank, and different samples in each epoch.
     rank, num_replicas : int, optional
         This process and the number of processes. Default: those of ``torch.distributed`` if it is initialised, else one
         process.

@@ -36,7 +36,7 @@ def advice(judgement: Judgement, *, most: int = 3) -> list[str]:
     said = [_weak_class(judgement, k) for k in weak[:most]]
     more = len(weak) - most
     if more > 0:
-        said.append(f"{more} more class{' has' if more == 1 else 'es have'} a recall below the average beyond chance.")
+        said.append(f"{more} more class{' has' if more == 1 else 'es have'} a recall clearly below the average.")
     return said
 
 

@@ -45,7 +45,7 @@ class Decision:
     @property
     def text(self) -> str:
         """The rule and its accuracy in words."""
-        return f"The prediction is {self.words}. Accuracy {self.accuracy}, balanced accuracy {self.balanced_accuracy}."
+        return f"Predicted class: {self.words}. Accuracy {self.accuracy}, balanced accuracy {self.balanced_accuracy}."
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,9 @@ def look_further(
     calibration if all scores lie in [0, 1]: probabilities of each class against all others need not sum to 1.
     """
     codes = partition.codes
-    rules = [("highest score", "the class with the highest score", scores.argmax(axis=1))]
+    rules = [("highest score", "the one with the highest score", scores.argmax(axis=1))]
     if predicted is not None:
-        rules.insert(0, ("prediction of the model", "the class that the model predicts", predicted))
+        rules.insert(0, ("prediction of the model", "the one that the model predicts", predicted))
     decisions = [_decision(*rule, partition, level, groups) for rule in rules]
     are_probabilities = scores.min() >= 0.0 and scores.max() <= 1.0
     return Further(
