@@ -37,7 +37,7 @@ def test_the_members_of_the_stack_are_the_leaderboard(run, trees):
     lines = re.findall(r"^(.+): validation MAUC (\d\.\d{4}), \d+\.\d s$", result.stderr, re.MULTILINE)
     assert [name for name, _ in lines] == MEMBERS, "a line for each, as it is done"
     shown = re.findall(
-        r"^ ([^\d\n]+?) +(\d\.\d{4}) +\d\.\d{4} +(?:\d\.\d{3}–\d\.\d{3}|–) +(\S+) ", result.stdout, re.MULTILINE
+        r"^ ([^\d\n]+?) +(\d\.\d{4}) +\d\.\d{4} +(?:\d\.\d{4}–\d\.\d{4}|–) +(\S+) ", result.stdout, re.MULTILINE
     )
     names = [name for name, *_ in shown]
     assert set(names) >= {*MEMBERS, "class frequencies"}

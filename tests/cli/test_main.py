@@ -110,7 +110,7 @@ def test_demo(tmp_path, monkeypatch):
     assert all(row[0] != row[1] for row in rows)
     assert "Models compared; p: paired test against the first" in result.output
     for model in few_models():
-        assert re.search(rf"^ {model} +0\.\d{{4}} +0\.\d{{3}}–[01]\.\d{{3}} ", result.output, re.MULTILINE)
+        assert re.search(rf"^ {model} +0\.\d{{4}} +0\.\d{{4}}–[01]\.\d{{4}} ", result.output, re.MULTILINE)
     assert "wrote mauc-report/demo.html" in result.output, "not over the report of mauc fit"
     page = (tmp_path / "mauc-report/demo.html").read_text()
     assert f'id="headline">{ovo:.3f}<' in page

@@ -467,7 +467,7 @@ class TestHiddenErrors:
     @pytest.mark.parametrize("rows", [5, 12, 60])
     def test_noted(self, rows):
         report = multiclass_auc_report(*self.ranked((3000, 3000, rows)))
-        assert f"Note: class 2 has {rows} test rows, all well" in report
+        assert f"Note: class 2 has {rows} test rows, none ranked low" in report
 
     @pytest.mark.parametrize(
         ("counts", "wrong"),

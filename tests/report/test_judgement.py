@@ -108,7 +108,7 @@ def test_notes(scored):
     assert 0 < found.headline.mauc.low < found.headline.mauc.high < 1
     assert found.notes[0].startswith("Class class 002 has a single test row: its AUCs and their intervals are rough.")
     perfect = judge(y[:39], (y[:39, None] == names[:2]).astype(float))
-    assert "Class class 001 has 9 test rows, all well ranked" in perfect.notes[0]
+    assert "Class class 001 has 9 test rows, none ranked low" in perfect.notes[0]
     assert "Every pair is ranked perfectly" in perfect.notes[1]
     assert perfect.headline.mauc.low < perfect.headline.mauc.high == 1
     wrong = judge(y[:39], (y[:39, None] != names[:2]).astype(float))

@@ -39,9 +39,9 @@ def sizes(judgement: Judgement, training: Mapping[str, int] | None = None, most:
     table = TextTable(title, ["class"], [*before, "test rows", "mean AUC", *after])
     means = judgement.class_auc
     for k in shown:
-        trained = [str(training.get(labels[k], 0))] if training is not None else []
+        trained = [f"{training.get(labels[k], 0):,}"] if training is not None else []
         recall = [f"{further.classes[k].recall.score:.4f}"] if further is not None else []
-        table.add_row(labels[k], *trained, str(judgement.counts[k]), f"{means[k]:.4f}", *recall)
+        table.add_row(labels[k], *trained, f"{judgement.counts[k]:,}", f"{means[k]:.4f}", *recall)
     return table
 
 
@@ -54,7 +54,7 @@ def worst_pairs(judgement: Judgement, most: int = 5) -> TextTable:
     names, counts = judgement.labels, judgement.counts
     for pair in pairs:
         i, j, found = pair.i, pair.j, pair.interval
-        table.add_row(names[i], str(counts[i]), names[j], str(counts[j]), f"{found.score:.4f}", _range(found))
+        table.add_row(names[i], f"{counts[i]:,}", names[j], f"{counts[j]:,}", f"{found.score:.4f}", _range(found))
     return table
 
 
@@ -103,7 +103,7 @@ def comparison(judgement: Judgement, entries: Sequence[Entry] = ()) -> TextTable
 
 def _range(interval: Interval) -> str:
     """Return both ends of an interval; a dash for constant scores, whose AUC is always 0.5."""
-    return f"{interval.low:.3f}–{interval.high:.3f}" if interval.low < interval.high else "–"
+    return f"{interval.low:.4f}–{interval.high:.4f}" if interval.low < interval.high else "–"
 
 
 def subgroups(judgement: Judgement) -> list[TextTable]:
@@ -116,9 +116,9 @@ def subgroups(judgement: Judgement) -> list[TextTable]:
         known, tested = not math.isnan(one.mauc.score), not math.isnan(one.holm)
         table.add_row(
             one.level,
-            str(one.rows),
+            f"{one.rows:,}",
             f"{one.mauc.score:.4f}" if known else "–",
-            f"{one.mauc.low:.3f}–{one.mauc.high:.3f}" if known else "–",
+            f"{one.mauc.low:.4f}–{one.mauc.high:.4f}" if known else "–",
             *(_tested(one.difference.difference, one.holm) if tested else ("–", "–")),
         )
     return [table]

@@ -327,7 +327,7 @@ def small_class_note(
         return ""
     of = "test rows" if sample.cells is None else "groups of test rows"
     return (
-        f"class {labels[k]} has {sample.size[k]:.4g} {of}, all well ranked: if other rows of "
+        f"class {labels[k]} has {sample.size[k]:.4g} {of}, none ranked low: if other rows of "
         "this class are mislabelled or differ from these, the interval is too narrow"
     )
 
