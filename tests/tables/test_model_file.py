@@ -10,7 +10,7 @@ import struct
 import subprocess
 import sys
 import zipfile
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -438,11 +438,11 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch, e
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
     monkeypatch.setattr(
         "mauc.ensemble.workers.Workers",
-        lambda n_workers=None, on_stop=None: Workers(0) if n_workers == 0 else InProcess(None),
+        lambda n_workers=None, on_stop=None: Workers(0) if n_workers == 0 else nullcontext(InProcess()),
     )
     # All have a say, so that all are written.
     monkeypatch.setattr(
-        "mauc.ensemble.classifier._learn", lambda _, data, pairs, random_state: mean_or_best(data, pairs)
+        "mauc.ensemble.classifier.learn_combination", lambda data, pairs, random_state: mean_or_best(data, pairs)
     )
     monkeypatch.setattr("mauc.ensemble.combination.OutOfFold.best_model", lambda *_: 0)
     table, code = every_kind_of_column()

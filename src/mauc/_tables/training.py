@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -182,9 +183,9 @@ class Trainer:
         options: dict[str, Any] = {"seed": self.options.seed, "most_rows": 500 if few_seconds else None}
         # Up to half a second of work stays in this process; a child can be ended.
         quick = few_seconds or n_classes > most_classes or len(stack.oof_rows_) * n_classes**3 < 2e6
-        runner = InProcess(None) if quick else self.workers
+        runner = InProcess() if quick else self.workers
         if not (few_seconds and n_classes > 10):
-            task = _learn_decision, (known, options | {"most_classes": most_classes})
+            task = partial(learn_decision, *known, **options, most_classes=most_classes)
             with ctrl_c_stops(runner):
                 for answer in runner.run([task], deadline):
                     if answer.error is not None:
@@ -213,8 +214,8 @@ class Trainer:
         )
         # A member that got a sample of the training rows gets a sample of the same size.
         members = [replace(each, rows=len(rows)) if each.rows >= trained.n_rows else each for each in trained.members]
-        self.workers.shared, fits = data, Fits()
-        fit_all_rows(members, fits, self.workers, deadline, self.progress, "the training rows")
+        fits = Fits()
+        fit_all_rows(members, data, fits, self.workers, deadline, self.progress, "the training rows")
         models = {name: fit.model for name, fit in fits.full.items()}
         stack.named_estimators_ = stack.named_estimators_ | models
         board = replace(trained.board, cut=_cut_in_words(fits.cut))
@@ -240,10 +241,6 @@ class Trainer:
             train, test = stratified(labels, 0.25, self.options.seed)
             return [(train, test[of_some_classes(labels[test], self.options.seed)])]
         return None
-
-
-def _learn_decision(_: Any, known: tuple[Any, ...], options: dict[str, Any]) -> Decision:
-    return learn_decision(*known, **options)
 
 
 def _choose_calibration(stack: MAUCStackingClassifier, oof_scores: Floats, codes: Ints) -> None:
