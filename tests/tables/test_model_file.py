@@ -11,6 +11,7 @@ import subprocess
 import sys
 import zipfile
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -122,6 +123,16 @@ def test_the_genuine_file_loads(forge):
     scores = read_model(forge()).scores(TABLE)
     assert scores.shape == (30, 3)
     assert np.isfinite(scores).all()
+
+
+def test_scores_that_are_not_finite_are_refused(forge):
+    model = read_model(forge())
+    combination = model.classifier._combination
+    model.classifier._combination = replace(combination, floors=combination.floors * np.nan)
+    with pytest.raises(Failure, match="gives no finite score for some rows of the table: look for huge numbers"):
+        model.scores(TABLE)
+    with pytest.raises(ValueError, match="gives no finite score for some rows of the table"):
+        model.predict(TABLE)
 
 
 def deletes(folder):

@@ -23,7 +23,6 @@ from mauc._io import write_whole
 from mauc._tables.errors import Failure, in_python
 from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 from mauc._tables.text import COMMAS
-from mauc._validation import invalid
 
 FORMAT = "mauc model 5"
 SCHEMA = "schema.json"
@@ -94,17 +93,17 @@ class TableModel:
         with in_python():
             known, _ = same_columns(as_read(table, self.missing), self, Path("the table"))
             scores = self.scores(known)
-        if not np.isfinite(scores).all():
-            advice = "look for huge numbers in it"
-            raise invalid("table", "must give finite scores", "others in some rows", advice)
         return scores, table.index
 
     def _typed_classes(self) -> list[Any]:
         return [CLASS_TYPES[self.class_type](name) for name in self.classes]
 
-    def scores(self, table: Any) -> Any:
-        """Return ``(N, C)`` scores, columns in the order of ``classifier.classes_``."""
-        return np.asarray(self.classifier.predict_proba(table), dtype=np.float64)
+    def scores(self, table: Any, path: Path = Path("the table")) -> Any:
+        """Return ``(N, C)`` finite scores, columns in the order of ``classifier.classes_``."""
+        scores = np.asarray(self.classifier.predict_proba(table), dtype=np.float64)
+        if not np.isfinite(scores).all():
+            raise Failure(f"the model gives no finite score for some rows of {path}: look for huge numbers in it")
+        return scores
 
     @property
     def classes(self) -> list[str]:
