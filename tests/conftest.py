@@ -4,6 +4,7 @@ No deadline: a slow machine is not a bug. Data files are those of the folder tha
 """
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def use_small_stack():
         import mauc._tables.fit  # noqa: F401  # a module first imported with the replacement would keep it
 
         patch.setattr("mauc.ensemble.classifier.plan_members", planned)
-        patch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: InProcess(None))
+        patch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: nullcontext(InProcess()))
 
     return use
 

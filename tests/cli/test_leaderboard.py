@@ -17,6 +17,7 @@ from sklearn.datasets import load_iris
 
 from mauc import compare_mauc, mauc_score
 from mauc._cli.output import Output
+from mauc._cli.progress import TrainingProgress
 from mauc._tables.data import stratified
 from mauc._tables.decide import read_costs
 from mauc._tables.errors import Failure
@@ -280,7 +281,7 @@ def test_progress_in_a_terminal_shows_model_fold_time_and_best():
     output = Output()
     screen = io.StringIO()
     output.errors = Console(file=screen, force_terminal=True, width=140, highlight=False, color_system=None)
-    with output.training(time.monotonic() + 60.0) as progress:
+    with TrainingProgress(output, time.monotonic() + 60.0) as progress:
         progress.ends("lr", 0.8765, 0.1)
         progress.begins("rf", "fold 2 of 5")
         progress.ends("rf", 0.9, 3.21)
@@ -293,7 +294,7 @@ def test_progress_in_a_terminal_shows_model_fold_time_and_best():
 
 def test_progress_elsewhere_is_one_line_for_each_model(capsys):
     for output, lines in ((Output(), 1), (Output(quiet=True), 0), (Output(as_json=True), 0)):
-        with output.training(0.0) as progress:
+        with TrainingProgress(output, 0.0) as progress:
             progress.begins("a", "fold 1 of 5")
             progress.ends("a", 0.75, 3.21)
         seen = capsys.readouterr()

@@ -366,7 +366,7 @@ def test_texts_are_encoded_alike_with_any_number_of_threads():
     found = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads):
-            found.append(_encode(None, TableColumns(0), table, rows, None)[1])
+            found.append(_encode(TableColumns(0), table, rows, None)[1])
     np.testing.assert_array_equal(*found)
 
 

@@ -5,6 +5,7 @@ import operator
 import os
 import signal
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -36,48 +37,38 @@ def later(seconds=600.0):
 
 
 def test_answers_are_those_of_the_tasks_and_errors_come_back(workers):
-    workers.shared = 10
-    tasks = [(operator.add, (k,)) for k in range(5)] + [(operator.truediv, (0,))]
-    found = sorted(workers.run(tasks, later()), key=lambda answer: answer.index)
-    assert [answer.value for answer in found] == [10, 11, 12, 13, 14, None]
+    tasks = [partial(operator.add, k) for k in range(5)] + [partial(operator.floordiv, 1)]
+    found = sorted(workers.run(tasks, later(), 0), key=lambda answer: answer.index)
+    assert [answer.value for answer in found] == [0, 1, 2, 3, 4, None]
     assert isinstance(found[-1].error, ZeroDivisionError)
-    workers.shared = 20
-    assert [answer.value for answer in workers.run([(operator.add, (1,))], later(1e12))] == [21]
+    assert [answer.value for answer in workers.run([partial(operator.add, 1)], later(1e12), 20)] == [21]
+    assert [answer.value for answer in workers.run([partial(operator.add, 1, 2), list], later())] == [3, []]
 
 
 def test_what_sleeps_is_ended_and_the_next_tasks_are_done(workers):
-    workers.shared = 10_000
-    assert list(workers.run([(time.sleep, ()), (operator.neg, ())], later(0.5))) == []
-    assert [answer.value for answer in workers.run([(operator.neg, ())], later())] == [-10_000]
+    assert list(workers.run([time.sleep, operator.neg], later(0.5), 10_000)) == []
+    assert [answer.value for answer in workers.run([operator.neg], later(), 10_000)] == [-10_000]
 
 
 def test_a_child_that_dies_is_an_error_and_is_replaced(workers):
-    workers.shared = None
-    (lost,) = workers.run([(_die, ())], later())
+    (lost,) = workers.run([_die], later())
     assert "its process ended" in str(lost.error)
-    (found,) = workers.run([(_process, ())], later())
+    (found,) = workers.run([os.getpid], later())
     assert found.value != os.getpid()
 
 
-def _die(_):
+def _die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _process(_):
-    return os.getpid()
-
-
 def test_a_task_that_cannot_be_sent_is_an_error_and_other_answers_stay_in_place(workers):
-    workers.shared = 1
-    tasks = [(operator.add, (lambda: 0,)), *((operator.add, (k,)) for k in range(4))]
-    found = sorted(workers.run(tasks, later()), key=lambda answer: answer.index)
+    tasks = [partial(operator.add, lambda: 0), *(partial(operator.add, k) for k in range(4))]
+    found = sorted(workers.run(tasks, later(), 1), key=lambda answer: answer.index)
     assert "lambda" in str(found[0].error)
     assert [answer.value for answer in found[1:]] == [1, 2, 3, 4]
-    workers.shared = Unreadable()
-    (unread,) = workers.run([(operator.pos, ())], later())
+    (unread,) = workers.run([operator.pos], later(), Unreadable())
     assert "its process ended" in str(unread.error)
-    workers.shared = 5
-    assert [answer.value for answer in workers.run([(operator.pos, ())] * 3, later())] == [5, 5, 5]
+    assert [answer.value for answer in workers.run([operator.pos] * 3, later(), 5)] == [5, 5, 5]
 
 
 class Unreadable:
@@ -99,8 +90,7 @@ def test_a_member_that_never_ends_costs_no_other(monkeypatch, workers):
     planned(monkeypatch, "et", broken=Breaker(), forever=Sleeper(), et=et)
     y = np.arange(60) % 3
     X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
-    workers.shared = 0
-    list(workers.run([(operator.pos, ())], later()))  # the child is there
+    list(workers.run([os.getpid], later()))  # the child is there
     model = MAUCStackingClassifier()
     model._train(X, y, deadline=later(4), workers=workers)
     assert list(model.named_estimators_) == ["et"]
@@ -130,7 +120,7 @@ def test_control_c_keeps_what_is_done_if_that_is_wanted_and_leaves_no_child(monk
     assert list(model.named_estimators_) == ["hgb"]
     assert model.cut_ == {"forever": "was not ready when Ctrl-C came"}
     with Workers(1) as workers:
-        (child,) = workers.run([(_process, ())], later())
+        (child,) = workers.run([os.getpid], later())
         assert alive(child.value)
         with pytest.raises(KeyboardInterrupt):
             MAUCStackingClassifier()._train(X, y, deadline=later(), workers=workers, watch=Impatient())
@@ -163,10 +153,10 @@ def test_where_nothing_is_ready_there_is_a_small_forest(monkeypatch):
 class _NoMemory(InProcess):
     """Fails to encode texts, as a child does that has too little memory."""
 
-    def run(self, tasks, deadline):
-        if tasks and tasks[0][0] is module._encode:
+    def run(self, tasks, deadline, shared=None):
+        if tasks and tasks[0].func is module._encode:
             return iter([Answer(0, error=RuntimeError("no memory"))])
-        return super().run(tasks, deadline)
+        return super().run(tasks, deadline, shared)
 
 
 def test_texts_are_encoded_within_the_time_limit_and_after_an_error(monkeypatch):
@@ -180,6 +170,6 @@ def test_texts_are_encoded_within_the_time_limit_and_after_an_error(monkeypatch)
     replaced = "are replaced by their places in the alphabet: "
     assert model.cut_["texts and dates"] == replaced + "there is no time to encode them"
     model = MAUCStackingClassifier()
-    model._train(X, y, deadline=later(), workers=_NoMemory(None))
+    model._train(X, y, deadline=later(), workers=_NoMemory())
     assert model.cut_["texts and dates"] == replaced + "encoding them failed: no memory"
     assert model.oof_scores_["combination"] > 0.9

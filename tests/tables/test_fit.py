@@ -1,6 +1,7 @@
 """``fit_table``: the same from Python, on frames and files, within its time."""
 
 import zipfile
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -15,10 +16,11 @@ from sleeper import Breaker
 
 import mauc
 from mauc import fit_table, load_model, mauc_score
+from mauc._tables.decide import learn_decision
 from mauc._tables.model_file import read_model
 from mauc._tables.options import Options
 from mauc._tables.saved_scores import cell_hashes, read_saved_scores, row_hashes
-from mauc._tables.training import Trainer, _choose_calibration, _learn_decision, full_name
+from mauc._tables.training import Trainer, _choose_calibration, full_name
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.ensemble.fitting import InProcess, Watch
 from mauc.ensemble.planner import Member, StackPlan
@@ -37,7 +39,7 @@ def planned(monkeypatch):
             return StackPlan(tuple(Member(name, models[name], size.rows) for name in [*names, *more]), n_folds)
 
         monkeypatch.setattr("mauc.ensemble.classifier.plan_members", plan)
-        monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: InProcess(None))
+        monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: nullcontext(InProcess()))
 
     return choose
 
@@ -447,10 +449,10 @@ def test_a_decision_that_takes_too_long_is_left_to_the_probabilities(planned, mo
     planned()
 
     class Late(InProcess):
-        def run(self, tasks, deadline):
-            return iter(()) if tasks and tasks[0][0] is _learn_decision else super().run(tasks, deadline)
+        def run(self, tasks, deadline, shared=None):
+            return iter(()) if tasks and tasks[0].func is learn_decision else super().run(tasks, deadline, shared)
 
-    monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: Late(None))
+    monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: nullcontext(Late()))
     rng = np.random.default_rng(0)
     code = np.repeat(np.arange(24), 12)
     table = pd.DataFrame({"x": code + rng.normal(size=288), "z": rng.normal(size=288), "kind": [f"k{c}" for c in code]})

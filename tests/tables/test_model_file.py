@@ -10,7 +10,8 @@ import struct
 import subprocess
 import sys
 import zipfile
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -122,6 +123,16 @@ def test_the_genuine_file_loads(forge):
     scores = read_model(forge()).scores(TABLE)
     assert scores.shape == (30, 3)
     assert np.isfinite(scores).all()
+
+
+def test_scores_that_are_not_finite_are_refused(forge):
+    model = read_model(forge())
+    combination = model.classifier._combination
+    model.classifier._combination = replace(combination, floors=combination.floors * np.nan)
+    with pytest.raises(Failure, match="gives no finite score for some rows of the table: look for huge numbers"):
+        model.scores(TABLE)
+    with pytest.raises(ValueError, match="gives no finite score for some rows of the table"):
+        model.predict(TABLE)
 
 
 def deletes(folder):
@@ -438,11 +449,11 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch, e
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
     monkeypatch.setattr(
         "mauc.ensemble.workers.Workers",
-        lambda n_workers=None, on_stop=None: Workers(0) if n_workers == 0 else InProcess(None),
+        lambda n_workers=None, on_stop=None: Workers(0) if n_workers == 0 else nullcontext(InProcess()),
     )
     # All have a say, so that all are written.
     monkeypatch.setattr(
-        "mauc.ensemble.classifier._learn", lambda _, data, pairs, random_state: mean_or_best(data, pairs)
+        "mauc.ensemble.classifier.learn_combination", lambda data, pairs, random_state: mean_or_best(data, pairs)
     )
     monkeypatch.setattr("mauc.ensemble.combination.OutOfFold.best_model", lambda *_: 0)
     table, code = every_kind_of_column()

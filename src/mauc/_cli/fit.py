@@ -128,6 +128,7 @@ def fit(
 
 def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -> Any:
     """Read the table, train and test."""
+    from mauc._cli.progress import TrainingProgress
     from mauc._tables.fit import fit_data, read_data
     from mauc._tables.model_file import load_skops
     from mauc.ensemble.workers import Workers
@@ -143,7 +144,7 @@ def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -
     with Workers(options.n_workers, on_stop=stopped) as workers:
         with output.working(f"reading {display_path(table)}"):
             data = read_data(table, options, max_size, how)
-        with output.training(began + options.time_limit) as progress:
+        with TrainingProgress(output, began + options.time_limit) as progress:
             return fit_data(data, options, began, workers, progress)
 
 

@@ -4,21 +4,17 @@ Names of files, columns and classes may hold control characters: everything prin
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from mauc._io import json_text
 from mauc._text import visible
-
-if TYPE_CHECKING:
-    from mauc._cli.progress import TrainingProgress
 
 
 class TextTable(Table):
@@ -60,6 +56,11 @@ class Output:
         """Whether to print nothing but results and errors."""
         return self.quiet or self.as_json
 
+    @property
+    def has_terminal(self) -> bool:
+        """Whether progress is shown in a line of a terminal that changes."""
+        return self.errors.is_terminal and not self.results_only
+
     def say(self, *things: str | TextTable) -> None:
         """Print lines and tables for people."""
         if not self.results_only:
@@ -93,26 +94,8 @@ class Output:
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
         """Show in a terminal that something takes a while."""
-        if self.results_only or not self.errors.is_terminal:
+        with self.errors.status(_text(text)) if self.has_terminal else nullcontext():
             yield
-            return
-        with self.errors.status(_text(text)):
-            yield
-
-    @contextmanager
-    def training(self, ends: float) -> Iterator["TrainingProgress"]:
-        """Show the progress of a training up to a deadline, in the seconds of :func:`time.monotonic`.
-
-        In a terminal, one line changes; elsewhere, each finished model is a line.
-        """
-        from mauc._cli.progress import TrainingProgress
-
-        progress = TrainingProgress(self, ends)
-        if self.results_only or not self.errors.is_terminal:
-            yield progress
-            return
-        with Live(progress, console=self.errors, transient=True, refresh_per_second=2) as progress.live:
-            yield progress
 
 
 _current: ContextVar[Output | None] = ContextVar("output", default=None)

@@ -118,9 +118,7 @@ def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], lis
     from mauc._tables.saved_scores import TRAINED_ON, cell_hashes, row_hashes
 
     known, unknown = same_columns(rows, loaded, table)
-    scores = loaded.scores(known)
-    if not np.isfinite(scores).all():
-        raise Failure(f"the model gives no finite score for some rows of {table}: look for huge numbers in it")
+    scores = loaded.scores(known, table)
     results: dict[str, Any] = {}
     used = known.drop(columns=loaded.columns.empty_)
     trained = np.isin(row_hashes(cell_hashes(used)), loaded.trained)

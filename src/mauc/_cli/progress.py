@@ -2,6 +2,7 @@
 
 import math
 import time
+from typing import Self
 
 from rich.live import Live
 from rich.text import Text
@@ -13,12 +14,24 @@ from mauc.ensemble.fitting import Watch
 
 
 class TrainingProgress(Watch):
-    """Show the running fit, the seconds left and the best model so far."""
+    """Show the running fit, the seconds left and the best model so far, as a context manager.
+
+    In a terminal, one line changes; elsewhere, each finished model is a line. The ``deadline`` is in the seconds of
+    :func:`time.monotonic`.
+    """
 
     def __init__(self, output: Output, deadline: float) -> None:
         self.output, self.deadline, self.text, self.prefix = output, deadline, "", ""
         self.best = (-math.inf, "")
-        self.live: Live | None = None
+        self.live = Live(self, console=output.errors, transient=True, refresh_per_second=2)
+
+    def __enter__(self) -> Self:
+        if self.output.has_terminal:
+            self.live.start(refresh=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.live.stop()
 
     def __rich__(self) -> Text:
         score, name = self.best
@@ -29,7 +42,7 @@ class TrainingProgress(Watch):
     def step(self, text: str) -> None:
         """Show that a step begins."""
         self.text = self.prefix + text
-        if self.live is not None:
+        if self.live.is_started:
             self.live.refresh()
 
     def begins(self, name: str, step: str) -> None:

@@ -23,7 +23,6 @@ from mauc._io import write_whole
 from mauc._tables.errors import Failure, in_python
 from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 from mauc._tables.text import COMMAS
-from mauc._validation import invalid
 
 FORMAT = "mauc model 5"
 SCHEMA = "schema.json"
@@ -94,17 +93,17 @@ class TableModel:
         with in_python():
             known, _ = same_columns(as_read(table, self.missing), self, Path("the table"))
             scores = self.scores(known)
-        if not np.isfinite(scores).all():
-            advice = "look for huge numbers in it"
-            raise invalid("table", "must give finite scores", "others in some rows", advice)
         return scores, table.index
 
     def _typed_classes(self) -> list[Any]:
         return [CLASS_TYPES[self.class_type](name) for name in self.classes]
 
-    def scores(self, table: Any) -> Any:
-        """Return ``(N, C)`` scores, columns in the order of ``classifier.classes_``."""
-        return np.asarray(self.classifier.predict_proba(table), dtype=np.float64)
+    def scores(self, table: Any, path: Path = Path("the table")) -> Any:
+        """Return ``(N, C)`` finite scores, columns in the order of ``classifier.classes_``."""
+        scores = np.asarray(self.classifier.predict_proba(table), dtype=np.float64)
+        if not np.isfinite(scores).all():
+            raise Failure(f"the model gives no finite score for some rows of {path}: look for huge numbers in it")
+        return scores
 
     @property
     def classes(self) -> list[str]:
@@ -248,9 +247,10 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
     except Exception as error:
         reason = printable(str(error).splitlines()[0] if str(error) else type(error).__name__)
         raise Failure(f"{path} cannot be loaded ({reason}): train it again with this version of mauc") from error
-    if not _is_ours(parts):
+    model = _checked_model(parts)
+    if model is None:
         raise Failure(another)
-    return TableModel(**{name: parts[name] for name in TableModel.__dataclass_fields__})
+    return model
 
 
 def _members(data: bytes, max_size: float, *, trust: bool) -> dict[str, bytes]:
@@ -276,40 +276,37 @@ def _packed(members: Mapping[str, bytes], method: int, level: int | None = None)
     return buffer.getvalue()
 
 
-def _is_ours(parts: Any) -> bool:
-    """Return whether the model has all its parts, each of the right type."""
+def _checked_model(parts: Any) -> TableModel | None:
+    """Return the model of these parts; None if one is missing or is not of the right type."""
     from mauc.ensemble import MAUCStackingClassifier, TableColumns
 
+    types: dict[str, type] = dict.fromkeys(("target", "about", "class_type", "commas"), str)
+    types |= dict.fromkeys(("kinds", "decision"), dict) | dict.fromkeys(("missing", "pointed"), tuple)
+    types |= {"classifier": MAUCStackingClassifier, "trained": np.ndarray}
     if not isinstance(parts, dict) or parts.get("format") != FORMAT:
-        return False
-    kinds, classifier, decision, trained = (parts.get(name) for name in ("kinds", "classifier", "decision", "trained"))
-    missing, commas, pointed = (parts.get(name) for name in ("missing", "commas", "pointed"))
-    are_hashes = isinstance(trained, np.ndarray) and trained.dtype == np.uint64 and trained.ndim == 1
-    return (
-        isinstance(classifier, MAUCStackingClassifier)
-        and isinstance(getattr(classifier, "columns_", None), TableColumns)
-        and hasattr(classifier, "classes_")
-        and isinstance(decision, dict)
-        and decision.keys() == {"scale", "offsets", "lowest", "costs"}
-        and are_hashes
-        and _are_of_type(classifier.classes_, parts.get("class_type"))
-        and isinstance(kinds, dict)
-        and isinstance(missing, tuple)
-        and isinstance(pointed, tuple)
-        and all(
-            isinstance(text, str)
-            for text in (*kinds, *kinds.values(), *missing, commas, *pointed, parts.get("target"), parts.get("about"))
-        )
-        and commas in ("", *COMMAS)
+        return None
+    if not all(isinstance(parts.get(name), kind) for name, kind in types.items()):
+        return None
+    model = TableModel(**{name: parts[name] for name in types})
+    texts = (*model.kinds, *model.kinds.values(), *model.missing, *model.pointed)
+    is_sound = (
+        isinstance(getattr(model.classifier, "columns_", None), TableColumns)
+        and hasattr(model.classifier, "classes_")
+        and model.decision.keys() == {"scale", "offsets", "lowest", "costs"}
+        and model.trained.dtype == np.uint64
+        and model.trained.ndim == 1
+        and all(isinstance(text, str) for text in texts)
+        and model.commas in ("", *COMMAS)
+        and model.class_type in CLASS_TYPES
+        and _have_values(model)
     )
+    return model if is_sound else None
 
 
-def _are_of_type(classes: Any, class_type: Any) -> bool:
-    """Return whether the names of the classes can be read as values of this type."""
-    if not isinstance(class_type, str) or class_type not in CLASS_TYPES:
-        return False
+def _have_values(model: TableModel) -> bool:
+    """Return whether the names of the classes can be read as different values of their type."""
     try:
-        return len({CLASS_TYPES[class_type](str(name)) for name in classes}) == len(classes)
+        return len(set(model._typed_classes())) == len(model.classes)
     except ValueError:
         return False
 

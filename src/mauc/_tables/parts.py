@@ -249,14 +249,12 @@ def _distinct_values(path: Path, name: str) -> Iterator[tuple[list[Any], Ints]]:
         values = batch.column(0)
         if t.is_nested(values.type):
             raise Failure(f"column {name!r} of {path} holds lists, not classes: choose another column")
-        coded = values if t.is_dictionary(values.type) else values.dictionary_encode()
+        # A column of categories may have some without a row: encoded anew, it has none.
+        coded = (values.dictionary_decode() if t.is_dictionary(values.type) else values).dictionary_encode()
         index = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         distinct = coded.dictionary.to_pylist()
-        used = np.flatnonzero(np.bincount(index + 1, minlength=len(distinct) + 1)[1:]).tolist()
-        used = [k for k in used if distinct[k] is not None and distinct[k] == distinct[k]]
-        place = np.full(len(distinct) + 1, -1)  # the last for those at -1
-        place[used] = np.arange(len(used))
-        yield [distinct[k] for k in used], place[index]
+        index[np.isin(index, [k for k, value in enumerate(distinct) if value != value])] = -1  # NaN
+        yield distinct, index
 
 
 class ScoreColumns:

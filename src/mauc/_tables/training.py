@@ -7,8 +7,9 @@ choice, so the score on them is not too good.
 import copy
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -162,7 +163,8 @@ class Trainer:
         costs = None if self.costs is None else self.costs[np.ix_(places, places)]
         # A tenth of the time more: the rest is for the test, importance and the fit on all rows.
         until = deadline + 0.1 * (deadline - began)
-        decision = self._decision(stack, until, out_of_fold, codes, shares, options.decide, costs)
+        learn = partial(learn_decision, out_of_fold, codes, shares, options.decide, costs, seed=options.seed)
+        decision = self._decision(stack, until, learn)
         source = "the latest fifth of the training rows"
         if data.times is None or split is None:
             rows_or_groups = "training rows" if groups is None else "whole groups of training rows"
@@ -175,24 +177,23 @@ class Trainer:
         return Trained(_stripped(stack), test_scores, decision, board, members, len(rows))
 
     def _decision(
-        self, stack: MAUCStackingClassifier, deadline: float, *known: Any, most_classes: int = 40
+        self, stack: MAUCStackingClassifier, deadline: float, learn: Callable[..., Decision], most_classes: int = 40
     ) -> Decision:
-        """Learn how to decide from what :func:`learn_decision` takes; at the deadline the probabilities decide."""
+        """Learn how to decide, by :func:`learn_decision`; at the deadline the probabilities decide."""
         few_seconds, n_classes = self.options.few_seconds, len(stack.classes_)
-        options: dict[str, Any] = {"seed": self.options.seed, "most_rows": 500 if few_seconds else None}
+        learn = partial(learn, most_rows=500 if few_seconds else None)
         # Up to half a second of work stays in this process; a child can be ended.
         quick = few_seconds or n_classes > most_classes or len(stack.oof_rows_) * n_classes**3 < 2e6
-        runner = InProcess(None) if quick else self.workers
+        runner = InProcess() if quick else self.workers
         if not (few_seconds and n_classes > 10):
-            task = _learn_decision, (known, options | {"most_classes": most_classes})
             with ctrl_c_stops(runner):
-                for answer in runner.run([task], deadline):
+                for answer in runner.run([partial(learn, most_classes=most_classes)], deadline):
                     if answer.error is not None:
                         raise answer.error
                     return cast(Decision, answer.value)
         reason = STOPPED if runner.late == STOPPED else LATE
         stack.cut_["the choice of predicted classes"] = f"{reason}: the probabilities decide"
-        return learn_decision(*known, **options, most_classes=0)
+        return learn(most_classes=0)
 
     def fit_again(self, trained: Trained, deadline: float) -> Trained:
         """Fit the models of the stack again on all rows, until a deadline; columns, weights and decision stay.
@@ -213,8 +214,8 @@ class Trainer:
         )
         # A member that got a sample of the training rows gets a sample of the same size.
         members = [replace(each, rows=len(rows)) if each.rows >= trained.n_rows else each for each in trained.members]
-        self.workers.shared, fits = data, Fits()
-        fit_all_rows(members, fits, self.workers, deadline, self.progress, "the training rows")
+        fits = Fits()
+        fit_all_rows(members, data, fits, self.workers, deadline, self.progress, "the training rows")
         models = {name: fit.model for name, fit in fits.full.items()}
         stack.named_estimators_ = stack.named_estimators_ | models
         board = replace(trained.board, cut=_cut_in_words(fits.cut))
@@ -240,10 +241,6 @@ class Trainer:
             train, test = stratified(labels, 0.25, self.options.seed)
             return [(train, test[of_some_classes(labels[test], self.options.seed)])]
         return None
-
-
-def _learn_decision(_: Any, known: tuple[Any, ...], options: dict[str, Any]) -> Decision:
-    return learn_decision(*known, **options)
 
 
 def _choose_calibration(stack: MAUCStackingClassifier, oof_scores: Floats, codes: Ints) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -284,7 +285,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
         now = time.monotonic()
         left = math.inf if deadline is None else deadline - now
-        runner = self._runner(data, workers)
+        runner = workers or InProcess(self.n_jobs)
         fits = fit_folds(plan.members, data, runner, now + 0.75 * left, refitted, score, watch, plan.early)
         no_trees = fits.cut and not self.estimators and not TREES.intersection(fits.folds)
         if no_trees or not fits.folds:
@@ -294,14 +295,14 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             first = plan.members[0] if self.estimators else trees
             if late and first is trees:
                 self.cut_["starter"] = "has 20 trees instead of 60: there is no time for more"
-            fits.add(fit_folds([first], data, InProcess(data), math.inf, {*refitted, "starter"}, score, watch))
+            fits.add(fit_folds([first], data, InProcess(), math.inf, {*refitted, "starter"}, score, watch))
         _drop_weak_odds(fits, score)
         names = list(fits.folds)
         learnt = self._combine(fits, data, pairs, runner, now + 0.87 * left)
         used = [name for name, used in zip(names, learnt.combination.used, strict=True) if used]
         needed = refitted.intersection(used) - set(fits.full)
         again = [member for member in plan.members if member.name in needed]
-        fit_all_rows(again, fits, runner, now + left, watch)
+        fit_all_rows(again, data, fits, runner, now + left, watch)
         self.cut_ |= fits.cut
         self.named_estimators_ = {name: fits.model(name, len(classes)) for name in names}
         self.seconds_ = {name: fits.seconds[name] for name in names}
@@ -346,7 +347,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if workers is not None and deadline is not None and is_table and has_long_texts(X, workers.n_workers > 0):
             now = time.monotonic()
             seconds = (deadline - now) / 3
-            task = (_encode, (columns, X, used_rows, extra))
+            task = partial(_encode, columns, X, used_rows, extra)
             answers = list(workers.run([task] if seconds > min_seconds else [], now + seconds))
             if answers and answers[0].error is None:
                 self.columns_, numbers, extra = answers[0].value
@@ -354,7 +355,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             # The quick way also after an error: the child may have had too little memory.
             reason = f"encoding them failed: {answers[0].error}" if answers else "there is no time to encode them"
             columns.set_params(quick=True)
-        self.columns_, numbers, extra = _encode(None, columns, X, used_rows, extra)
+        self.columns_, numbers, extra = _encode(columns, X, used_rows, extra)
         if reason and self.columns_.others_:
             self.cut_["texts and dates"] = f"are replaced by their places in the alphabet: {reason}"
         return numbers, extra
@@ -382,12 +383,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         members = (Member(m.name, for_sparse(m.model, X.shape[1], self.random_state), m.rows) for m in plan.members)
         return replace(plan, members=tuple(members))
 
-    def _runner(self, data: TrainingData, workers: Workers | None) -> Runner:
-        if workers is None:
-            return InProcess(data, self.n_jobs)
-        workers.shared = data
-        return workers
-
     def _out_of_fold(self, scores: Floats, data: TrainingData) -> tuple[Ints, OutOfFold]:
         """Return the held-out rows, or a sample of many, and the ``(K, n, C)`` scores of these rows."""
         places = np.flatnonzero(np.isin(data.held_out, data.used_rows))
@@ -409,8 +404,9 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         learnt, n_scores = None, len(self.oof_rows_) * data.n_classes
         if len(names) > 1 and n_scores <= 1_000_000:
             # Quick work stays in this process: a child that the deadline stopped takes long to start again.
-            runner = InProcess(data) if n_scores <= 5_000 else runner
-            answers = list(runner.run([(_learn, (oof, pairs, self.random_state))], deadline))
+            runner = InProcess() if n_scores <= 5_000 else runner
+            task = partial(learn_combination, oof, pairs, random_state=self.random_state)
+            answers = list(runner.run([task], deadline))
             learnt = answers[0].value if answers else None
             if learnt is None:
                 self.cut_[COMBINATION] = "was not learnt in time: it is the plain mean of the models, or the best one"
@@ -486,7 +482,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         return self._combination.scores(scores)
 
 
-def _encode(_: Any, columns: Any, X: Any, used_rows: Ints, extra: Any) -> tuple[Any, Any, Any]:
+def _encode(columns: Any, X: Any, used_rows: Ints, extra: Any) -> tuple[Any, Any, Any]:
     """Fit the columns on the rows that count, and return them with the encoded rows and extra rows.
 
     With one thread, as in a child: the components of texts depend on the number of threads.
@@ -512,7 +508,3 @@ def _drop_weak_odds(fits: Fits, score: Callable[[Floats], float], most_behind: f
     for name in found.keys() & ODDS if others else ():
         if found[name] < np.median(others) - most_behind:
             fits.drop(name)
-
-
-def _learn(_: Any, data: OutOfFold, pairs: str | Floats, random_state: int) -> LearntCombination:
-    return learn_combination(data, pairs, random_state=random_state)

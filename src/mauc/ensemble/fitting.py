@@ -4,9 +4,9 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -143,37 +143,34 @@ class Watch:
         """Note that a member has all its folds, with its multiclass AUC on held-out rows."""
 
 
-class InProcess(AbstractContextManager["InProcess"]):
+class InProcess:
     """Run tasks in this process or by joblib, with the interface of :class:`~mauc.ensemble.workers.Workers`.
 
-    A deadline stops no running task. Errors are raised. ``shared`` is the first argument of every task.
+    A deadline stops no running task. Errors are raised.
     """
 
     late = LATE
     n_workers = 1
 
-    def __init__(self, shared: Any, n_jobs: int | None = None) -> None:
-        self.shared, self.n_jobs = shared, n_jobs
-
-    def __exit__(self, *_: object) -> None:
-        pass
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_jobs = n_jobs
 
     def stop(self) -> bool:
         """Return False: Ctrl-C ends everything."""
         return False
 
-    def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]:
+    def run(self, tasks: Sequence[Task], deadline: float, shared: Any = None) -> Iterator[Answer]:
         """Yield the answers in the order of the tasks."""
         if effective_n_jobs(self.n_jobs) > 1:
             # joblib takes a task from the iterator when a worker is free, so none starts after the deadline.
             in_time = (each for each in enumerate(tasks) if time.monotonic() <= deadline)
             parallel = Parallel(n_jobs=self.n_jobs, pre_dispatch="n_jobs")
-            yield from parallel(delayed(_run)(index, task, self.shared) for index, task in in_time)
+            yield from parallel(delayed(_run)(index, task, shared) for index, task in in_time)
             return
         for index, task in enumerate(tasks):
             if time.monotonic() > deadline:
                 return
-            yield _run(index, task, self.shared)
+            yield _run(index, task, shared)
 
 
 Runner = InProcess | Workers
@@ -181,9 +178,9 @@ Runner = InProcess | Workers
 
 def _run(index: int, task: Task, shared: Any) -> Answer:
     began = time.monotonic()
-    function, arguments = task
     with threadpool_limits(1):
-        return Answer(index, function(shared, *arguments), None, time.monotonic() - began)
+        value = task() if shared is None else task(shared)
+        return Answer(index, value, None, time.monotonic() - began)
 
 
 @contextmanager
@@ -218,14 +215,17 @@ def fit_folds(
     work: list[tuple[Member, int | None]] = [(member, fold) for member in first for fold in range(n_folds)]
     work += [(member, None) for member in first if member.name in refitted]
     work += [(member, fold) for member in late for fold in range(n_folds)]
-    tasks = [(fit_one, (member, fold, fold in (None, 0) or member.name not in refitted)) for member, fold in work]
+    tasks = [
+        partial(fit_one, member=member, fold=fold, keep=fold in (None, 0) or member.name not in refitted)
+        for member, fold in work
+    ]
     fits: dict[str, dict[int, Fit]] = {member.name: {} for member in members}
     means: dict[str, Floats] = {}
     done.seconds = {member.name: 0.0 for member in members}
     errors: list[Exception] = []
     watch.begins([*first, *late][0].name, _step(0, n_folds))
     with ctrl_c_stops(runner):
-        for answer in runner.run(tasks, deadline):
+        for answer in runner.run(tasks, deadline, data):
             member, fold = work[answer.index]
             name = member.name
             done.seconds[name] += answer.seconds
@@ -256,6 +256,7 @@ def fit_folds(
 
 def fit_all_rows(
     members: Sequence[Member],
+    data: TrainingData,
     done: Fits,
     runner: Runner,
     deadline: float,
@@ -268,8 +269,9 @@ def fit_all_rows(
     """
     if members:
         watch.begins(members[0].name, _step(None, 0))
+    tasks = [partial(fit_one, member=member, fold=None, keep=True) for member in members]
     with ctrl_c_stops(runner):
-        for answer in runner.run([(fit_one, (member, None, True)) for member in members], deadline):
+        for answer in runner.run(tasks, deadline, data):
             name = members[answer.index].name
             done.seconds[name] = done.seconds.get(name, 0.0) + answer.seconds
             if answer.error is None:

@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 
 LATE = "was not ready in time"
 STOPPED = "was not ready when Ctrl-C came"
-Task = tuple[Callable[..., Any], tuple[Any, ...]]
-"""A function of a module, and its arguments after the first, which is the object that all tasks share."""
+Task = Callable[..., Any]
+"""A function of a module, or a partial one of it; its only argument is the object that the tasks share, if any."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +48,9 @@ class Workers:
         Default: the number of cores that this process may use, at most eight. 0: start none and run nothing.
     on_stop : function, optional
         Called at the first Ctrl-C, which then keeps the finished work. Default: Ctrl-C ends everything.
-
-    Attributes
-    ----------
-    shared : object
-        First argument of every task. It is sent to each child once, before its next task.
     """
 
     def __init__(self, n_workers: int | None = None, on_stop: Callable[[], None] | None = None) -> None:
-        self.shared: Any = None
         self.on_stop = on_stop
         self.n_workers = min(8, cpu_count()) if n_workers is None else n_workers
         self.late = LATE if self.n_workers else "was not trained: the limit allows only a small forest"
@@ -78,15 +72,16 @@ class Workers:
         for child in self._idle:
             child.end()
 
-    def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]:
+    def run(self, tasks: Sequence[Task], deadline: float, shared: Any = None) -> Iterator[Answer]:
         """Yield answers as they come, until the deadline in seconds of :func:`time.monotonic`.
 
         Tasks start in their order. Unfinished tasks are stopped at the deadline, or when the caller stops iterating.
+        A child keeps the last ``shared`` object, so that it is sent to each child once.
         """
         tasks = () if self.late == STOPPED or self.n_workers == 0 else tasks
         self._stopped = threading.Event()
         answers = [
-            self._pool.submit(self._answer, index, task, self.shared, self._stopped) for index, task in enumerate(tasks)
+            self._pool.submit(self._answer, index, task, shared, self._stopped) for index, task in enumerate(tasks)
         ]
         try:
             seconds = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
@@ -154,10 +149,10 @@ class _Child:
     def run(self, task: Task, shared: Any) -> tuple[Any, Exception | None, float]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        message = (task,) if shared is self.shared else (task, shared)
+        message = (task, shared is not None, shared if shared is not self.shared else None)
         pickle.dump(message, self.process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
         self.process.stdin.flush()
-        self.shared = shared
+        self.shared = self.shared if shared is None else shared
         value, error, seconds = pickle.load(self.process.stdout)
         return value, error, seconds
 
@@ -184,10 +179,10 @@ def serve() -> None:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         while True:
-            task, *new = messages.get()
+            task, is_shared, new = messages.get()
             began = time.monotonic()
-            shared = new[0] if new else shared
-            answer = _answer(task, shared)
+            shared = shared if new is None else new
+            answer = _answer(task, *([shared] if is_shared else []))
             pickle.dump((*answer, time.monotonic() - began), answers, protocol=pickle.HIGHEST_PROTOCOL)
             answers.flush()
 
@@ -203,10 +198,9 @@ def _listen(source: BinaryIO, messages: "queue.Queue[Any]") -> None:
             os._exit(0)
 
 
-def _answer(task: Task, shared: Any) -> tuple[Any, Exception | None]:
-    function, arguments = task
+def _answer(task: Task, *shared: Any) -> tuple[Any, Exception | None]:
     try:
-        return function(shared, *arguments), None
+        return task(*shared), None
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))
