@@ -91,7 +91,7 @@ class ScoreTables:
         classes: list[str] = []
         models: Models = {}
         for table in self.models:
-            if table is not scores and self.target_in(table) in table.names:
+            if table is not source and self.target_in(table) in table.names:
                 theirs = self._classes_of(table, table)
                 place = {label: k for k, label in enumerate(true.labels.tolist())}
                 codes = np.array([place.get(label, -1) for label in theirs.labels.tolist()])[theirs.codes]

@@ -200,14 +200,16 @@ def _in_text(values: Any) -> Any:
             "columns, such as the real and the imaginary part"
         )
     if form == "datetime":
-        values = values.infer_objects()
+        values = values.where(values.notna(), None).infer_objects()
     if values.dtype.kind == "M":
         return _dates_in_text(values)
     if form.startswith("timedelta"):
         return pd.to_timedelta(values).dt.total_seconds().astype("float64")
     if form in ("date", "datetime", "interval", "period"):
         return values.astype(object).where(values.notna(), None).map(str, na_action="ignore")
-    if form == "decimal" and values.dtype == object:
+    if form == "decimal":
+        values = values.astype(object)
+        values = values.where(values.notna(), None)
         known = values.dropna()
         whole = len(known) == len(values) and all(
             v.is_finite() and v == int(v) and abs(v) < 2**63 for v in known
@@ -299,6 +301,8 @@ def check_column(names: Sequence[str], name: str, option: str, path: str, otherw
 
 def rows_with_lists(values: Any) -> list[int]:
     """Return the rows of a column that hold a list, a set or a dictionary, as Parquet may have them."""
+    if str(values.dtype).startswith(("list", "large_list", "fixed_size_list", "struct", "map")):  # of pyarrow
+        return np.flatnonzero(values.notna()).tolist()
     if values.dtype != object:
         return []
     return [k for k, v in enumerate(values) if isinstance(v, list | tuple | set | dict | np.ndarray)]

@@ -102,7 +102,9 @@ def scored_rows(true: RowClasses, names: Sequence[str], path: str, prefix: str |
     before = PREFIX if prefix is None else prefix
     known = np.array([before + c in names for c in true.labels])
     unknown = true.labels[~known].tolist()
-    alike = {name.casefold().strip() for name in names} & {(before + c).casefold().strip() for c in unknown}
+    folded = [name.casefold().strip() for name in names]
+    scored = {name.removeprefix(before).strip() for name in folded if name.startswith(before)}
+    alike = scored & {c.casefold().strip() for c in unknown}
     if before != PREFIX or not unknown or alike or known.sum() < 2:
         return np.ones(len(true.codes), dtype=bool)
     rows = known[true.codes]

@@ -198,7 +198,7 @@ def read_text(
         if coded:
             written = parse(usecols=coded, dtype=str, keep_default_na=False, na_values=["", *missing])
             for name in coded:
-                table[name] = as_code(table[name], written[name], literal=name in names)
+                table[name] = as_code(table[name], written[name], literal=name in names, header=table.columns)
     except pd.errors.ParserWarning:
         raise Failure(
             f"{source.path} has rows with more cells than its first line, which has {len(header)}: name every column, "
@@ -325,16 +325,24 @@ def _as_number(cell: str) -> float | None:
     return value if abs(value) < 1e300 else None  # neither nan nor inf
 
 
-def as_code(values: Any, written: Any, *, literal: bool) -> Any:
+def as_code(values: Any, written: Any, *, literal: bool, header: Sequence[str] = ()) -> Any:
     """Return a column of codes as text if numbers would lose a leading zero.
 
-    If ``literal``, also return text if ``NA`` and the like are names.
+    If ``literal``, also return text if ``NA`` and the like are names, or if two columns of the ``header`` are named
+    after two spellings of one number, such as 1 and 1.0.
     """
     is_number = values.dtype.kind in "iuf"
-    if is_number and written.str.match(r"\s*0\d").any():
+    if is_number and (written.str.match(r"\s*0\d").any() or (literal and _name_columns(values, written, header))):
         return written.where(values.notna())
     # In a column of numbers NA is missing; in a column of words it may be a word.
     return written if literal and not is_number and bool((values.isna() & written.notna()).any()) else values
+
+
+def _name_columns(values: Any, written: Any, header: Sequence[str]) -> bool:
+    """Return whether columns are named after several spellings of one number."""
+    spellings = written[values.notna()].str.strip().drop_duplicates()
+    several = spellings[values[spellings.index].duplicated(keep=False)]
+    return sum(any(str(name).endswith(word) for name in header) for word in several) > 1
 
 
 def _parse_commas(table: Any, unchanged: Collection[str], parse: Any, path: Path) -> tuple[str, tuple[str, ...]]:

@@ -385,11 +385,12 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
     def _out_of_fold(self, scores: Floats, data: TrainingData) -> tuple[Ints, OutOfFold]:
         """Return the held-out rows, or a sample of many, and the ``(K, n, C)`` scores of these rows."""
-        places = np.flatnonzero(np.isin(data.held_out, data.used_rows))
-        places = places[of_some_classes(data.codes[data.held_out[places]], data.seed)]
-        codes = data.codes[data.held_out[places]]
+        held_out = data.held_out
+        places = np.flatnonzero(np.isin(held_out, data.used_rows))
+        places = places[of_some_classes(data.codes[held_out[places]], data.seed)]
+        codes = data.codes[held_out[places]]
         places = places[some_of_each(codes, max(2_000, 150_000 // data.n_classes), data.seed)]
-        rows = data.held_out[places]
+        rows = held_out[places]
         weight = None if data.weight is None else data.weight[rows]
         groups = None if data.groups is None else data.groups[rows]
         return rows, OutOfFold(scores[:, places], data.codes[rows], weight, 0.03 * data.shares, groups)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,9 +67,9 @@ class TrainingData:
     fold_rows: int = 10**9
     """Largest number of rows in a fit on a fold."""
 
-    @cached_property
+    @property
     def held_out(self) -> Ints:
-        """``(n,)`` rows that a fold holds out, sorted."""
+        """``(n,)`` rows that a fold holds out, sorted. Not cached: other threads pickle this object meanwhile."""
         return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(test for _, test in self.folds)]))
 
     @property
@@ -303,9 +303,10 @@ def fit_one(data: TrainingData, member: Member, fold: int | None, keep: bool) ->
 
 def _mean_held_out(fits: dict[int, Fit], data: TrainingData) -> Floats:
     """Return ``(n, C)``: the mean if a row was held out more than once."""
-    places = [np.searchsorted(data.held_out, test) for _, test in data.folds]
+    held_out = data.held_out
+    places = [np.searchsorted(held_out, test) for _, test in data.folds]
     times = np.bincount(np.concatenate(places))
-    mean = np.zeros((len(data.held_out), data.n_classes))
+    mean = np.zeros((len(held_out), data.n_classes))
     for k, place in enumerate(places):
         mean[place] += fits[k].held_out / times[place, None]  # type: ignore[operator]
     return mean
