@@ -368,9 +368,7 @@ def test_a_model_without_time_for_all_rows_stays_as_it_was_tested(planned, monke
     again = Trainer.fit_again
     monkeypatch.setattr(Trainer, "fit_again", lambda self, trained, deadline: again(self, trained, 0.0))
     late = fit_table(table, "kind", importance=False)
-    assert late.cut == (
-        "extra trees, logistic regression were not ready in time with all rows: trained on the training rows",
-    )
+    assert late.cut == ("extra trees, logistic regression were not ready in time with all rows: kept as it was tested",)
     assert late.fitted_on == ""
     np.testing.assert_array_equal(late.predict_proba(table), tested.predict_proba(table))
     assert len(late.model.trained) == len(tested.model.trained)
@@ -457,7 +455,9 @@ def test_a_decision_that_takes_too_long_is_left_to_the_probabilities(planned, mo
     code = np.repeat(np.arange(24), 12)
     table = pd.DataFrame({"x": code + rng.normal(size=288), "z": rng.normal(size=288), "kind": [f"k{c}" for c in code]})
     fitted = fit_table(table, "kind", importance=False)
-    assert fitted.cut == ("the choice of predicted classes was not ready in time: the probabilities decide",)
+    assert fitted.cut == (
+        "the choice of predicted classes was not ready in time: a rule from the probabilities alone decides",
+    )
     assert fitted.predict(table).nunique() > 12
 
 

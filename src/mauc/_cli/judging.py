@@ -113,7 +113,9 @@ class ScoreTables:
             others = [each.name for each in self.models if each is not table]
             name = table.display if table.name in others else table.name
             if name in models:
-                raise Usage(f"--compare {table.display} is given twice, or is the scores file itself: name another file")
+                raise Usage(
+                    f"--compare {table.display} is given twice, or is the scores file itself: name another file"
+                )
             models[name] = table, columns
         return judged, rows, classes, models
 

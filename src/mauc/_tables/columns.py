@@ -37,10 +37,12 @@ def describe_columns(columns: TableColumns) -> str:
     '3: 2 numbers (x, y), 1 category (soil)'
     """
     encoders = {"OneHotEncoder": "category", "DatetimeEncoder": "date", "PassThrough": "number"}
+    encoders["TextPlace"] = "text or date"
     kinds = dict.fromkeys(map(str, columns.numbers_), "number")
     kinds |= dict.fromkeys(map(str, columns.categories_), "category")
     kinds |= {name: encoders.get(type(steps[-1]).__name__, "text") for name, steps in columns.steps_.items()}
     plurals = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}
+    plurals["text or date"] = "texts or dates"
     parts = []
     for kind, plural in plurals.items():
         names = [name for name, each in kinds.items() if each == kind]
@@ -101,16 +103,19 @@ def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]
     warning tells of categories that training did not have.
     """
     names, kinds = [str(c) for c in table.columns], model.kinds
-    missing = [name for name in kinds if name not in names]
+    # The model ignores a column that was empty in training.
+    missing = [name for name in kinds if name not in names and name not in model.columns.empty_]
     if missing:
         close = nearest(missing[0], [n for n in names if n not in kinds])
         hint = f" ({missing[0]!r} may now be {close[0]!r})" if close else ""
+        if re.fullmatch(r"column_\d+", missing[0]):
+            hint = " (if the first line of the file is a row, use --no-header)"
         raise Failure(
             f"{path} lacks {count_of(len(missing), 'column')} that the model was trained on: "
             f"{listing(list(map(repr, missing)), 5)}{hint}\n"
             "add what is missing under these names, or train again with mauc fit"
         )
-    known = table[list(kinds)].copy()
+    known = table.reindex(columns=list(kinds))
     for name, kind in kinds.items():
         values = known[name]
         # TableColumns treats cells that are no longer numbers as missing, with a warning.

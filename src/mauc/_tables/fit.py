@@ -43,7 +43,7 @@ from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_valida
 from mauc._typing import Ints
 from mauc._validation import invalid
 from mauc.ensemble.fitting import Watch
-from mauc.ensemble.workers import STOPPED, Workers
+from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report
@@ -99,7 +99,7 @@ class FittedTable:
     def cut_text(self) -> str:
         """What was cut, and whether a longer limit or a faster machine may change the model."""
         hint = "A faster machine, or a longer --time-limit, may choose another model."
-        if any(STOPPED in reason for reason in self.cut):
+        if any("Ctrl-C" in reason for reason in self.cut):
             hint = "Without Ctrl-C, all models are trained."
         if self.options.few_seconds:
             hint = "A faster machine may choose another model; with --time-limit 10 or more, the stack is trained."
@@ -384,7 +384,8 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
         cut.append("the search for columns that may leak the answer was not ready in time")
     cells = cell_hashes(data.features)
     flagged = {str(flag.column) for flag in flags}
-    flags += flag_duplicates(cells, folds, ignore=flagged, dropped=options.drop_duplicates)
+    grouped, dropped = data.groups is not None, options.drop_duplicates
+    flags += flag_duplicates(cells, folds, ignore=flagged, dropped=dropped, grouped=grouped)
     trainer = Trainer(data, options, costs, progress, workers)
     # The rest of the time is for writing the model and the report: many trees take seconds.
     ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)
@@ -399,10 +400,10 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
             evaluation = evaluate_holdout(trainer, train, test, until, n_unknown)
     cut = [*evaluation.final.board.cut, *cut]
     tested_on = evaluation.final.n_rows
-    if options.fits_again(tested_on):
+    if options.fits_again(tested_on) and not workers.stopped:
         progress.prefix = "after the test: "
         now = time.monotonic()
-        evaluation = replace(evaluation, final=trainer.fit_again(evaluation.final, now + 0.8 * max(0.0, ends - now)))
+        evaluation = replace(evaluation, final=trainer.fit_again(evaluation.final, now + 0.5 * max(0.0, ends - now)))
         cut.extend(evaluation.final.board.cut)
         progress.prefix = ""
     final = evaluation.final
@@ -414,7 +415,8 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     if leaks is None or not importance:
         note = "; ".join(filter(None, [note, "columns were not checked for leaks after training"]))
     flags += leaks or []
-    rows = np.arange(len(labels)) if options.cv or final.n_rows > tested_on else train
+    on_all_rows = final.n_rows > len(train)
+    rows = np.arange(len(labels)) if on_all_rows else train
     used = [name for name in data.kinds if name not in final.classifier.columns_.empty_]
     # Equal rows may be different cases: only a row that occurs once in the table can be recognised.
     hashes = row_hashes({name: cells[name] for name in used})
@@ -432,7 +434,7 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
         data.reading.commas,
         data.reading.pointed,
     )
-    names, n_each = np.unique(labels if options.cv else labels[train], return_counts=True)
+    names, n_each = np.unique(labels if options.cv and on_all_rows else labels[train], return_counts=True)
     return FittedTable(
         data=data,
         options=options,
@@ -473,7 +475,7 @@ def _flag_leaks(
 ) -> list[Flag] | None:
     """Flag columns and splits after training; None if there is no time, or with many columns."""
     data, seed = trainer.data, trainer.options.seed
-    if time.monotonic() > deadline or data.features.shape[1] > most_columns:
+    if trainer.workers.stopped or time.monotonic() > deadline or data.features.shape[1] > most_columns:
         return None
     trainer.progress.step("looking for leaks")
     table, labels = data.features, data.labels
@@ -490,6 +492,8 @@ def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[
     options, data = trainer.options, trainer.data
     if not options.importance:
         return [], ""
+    if trainer.workers.stopped:
+        return [], "permutation importance was not computed after Ctrl-C"
     # The rest is for writing the model and the report.
     seconds = 0.6 * (ends - time.monotonic())
     if seconds < 0.05 * options.time_limit:

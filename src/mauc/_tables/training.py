@@ -179,7 +179,7 @@ class Trainer:
     def _decision(
         self, stack: MAUCStackingClassifier, deadline: float, learn: Callable[..., Decision], most_classes: int = 40
     ) -> Decision:
-        """Learn how to decide, by :func:`learn_decision`; at the deadline the probabilities decide."""
+        """Learn how to decide, by :func:`learn_decision`; at the deadline a rule from the probabilities decides."""
         few_seconds, n_classes = self.options.few_seconds, len(stack.classes_)
         learn = partial(learn, most_rows=500 if few_seconds else None)
         # Up to half a second of work stays in this process; a child can be ended.
@@ -191,8 +191,8 @@ class Trainer:
                     if answer.error is not None:
                         raise answer.error
                     return cast(Decision, answer.value)
-        reason = STOPPED if runner.late == STOPPED else LATE
-        stack.cut_["the choice of predicted classes"] = f"{reason}: the probabilities decide"
+        reason = STOPPED if runner.stopped else LATE
+        stack.cut_["the choice of predicted classes"] = f"{reason}: a rule from the probabilities alone decides"
         return learn(most_classes=0)
 
     def fit_again(self, trained: Trained, deadline: float) -> Trained:
@@ -215,7 +215,7 @@ class Trainer:
         # A member that got a sample of the training rows gets a sample of the same size.
         members = [replace(each, rows=len(rows)) if each.rows >= trained.n_rows else each for each in trained.members]
         fits = Fits()
-        fit_all_rows(members, data, fits, self.workers, deadline, self.progress, "the training rows")
+        fit_all_rows(members, data, fits, self.workers, deadline, self.progress, "kept as it was tested")
         models = {name: fit.model for name, fit in fits.full.items()}
         stack.named_estimators_ = stack.named_estimators_ | models
         board = replace(trained.board, cut=_cut_in_words(fits.cut))
@@ -322,7 +322,7 @@ class Evaluation:
 
 
 def evaluate_holdout(
-    trainer: Trainer, train: Ints, test: Ints, deadline: float, n_unknown: int = 0, most_scores: int = 4_000_000
+    trainer: Trainer, train: Ints, test: Ints, deadline: float, n_unknown: int = 0, most_scores: float = 4_000_000
 ) -> Evaluation:
     """Train on one part of the rows, and test the model to write on the other.
 
@@ -334,7 +334,8 @@ def evaluate_holdout(
     data, seed = trainer.data, trainer.options.seed
     labels = data.labels
     some = test[of_some_classes(labels[test], seed)]
-    some = some[some_of_each(labels[some], max(1_000, most_scores // len(np.unique(labels))), seed)]
+    most_scores = min(most_scores, 1e5 * trainer.options.time_limit)  # their evaluation has no deadline of its own
+    some = some[some_of_each(labels[some], max(1_000, int(most_scores) // len(np.unique(labels))), seed)]
     trained = trainer.train(train, some, deadline)
     trainer.progress.step("scoring the test rows")
     scores, classes = trained.test_scores, trained.classes
@@ -368,7 +369,7 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
 
     All trainings share the time. Each fold contributes the model it would write; a model that is not in every fold is
     left out of the comparison. The first fold chooses whether scores are divided by their row sum, for scores of both
-    kinds cannot be ranked together.
+    kinds cannot be ranked together. After Ctrl-C only finished folds count, and the model of the first is the result.
     """
     data, labels, progress = trainer.data, trainer.data.labels, trainer.progress
     classes = np.unique(labels)
@@ -382,6 +383,8 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
         progress.prefix = f"training {len(done) + 1} of {n_trainings}: "
         first = done[0][0] if done else None
         trained = trainer.train(train, test, _next_deadline(deadline, n_trainings - len(done)), first)
+        if done and trainer.workers.stopped:
+            break  # this fold has not all models
         columns = np.searchsorted(classes, trained.classes)
         own = trained.test_scores[trained.board.winner]
         predicted[test] = columns[decisions_of(own, trained.decision)]
@@ -406,8 +409,14 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
     found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=decided, groups=groups)
     progress.prefix = f"training {n_trainings} of {n_trainings}: "
     probe, probe_rows = max(done, key=lambda fold: len(np.unique(labels[fold[1]])))
-    final = trainer.train(np.arange(len(labels)), probe_rows, _next_deadline(deadline, 1), done[0][0])
-    final = replace(final, board=replace(final.board, cut=(*cut, *final.board.cut)))
+    final = done[0][0]
+    if not trainer.workers.stopped:
+        last = trainer.train(np.arange(len(labels)), probe_rows, _next_deadline(deadline, 1), final)
+    if trainer.workers.stopped:
+        cut.append(f"Ctrl-C left {len(done)} of {len(folds)} folds, and the model of fold 1 as the result")
+    else:
+        final, cut = last, [*cut, *last.board.cut]
+    final = replace(final, board=replace(final.board, cut=tuple(cut)))
     return Evaluation(final, found, rows, classes, chosen[rows], decided, probe, probe_rows, len(labels) - len(rows))
 
 

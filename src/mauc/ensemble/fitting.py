@@ -151,6 +151,7 @@ class InProcess:
 
     late = LATE
     n_workers = 1
+    stopped = False
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
@@ -261,11 +262,11 @@ def fit_all_rows(
     runner: Runner,
     deadline: float,
     watch: Watch,
-    instead: str = "the rows of a fold",
+    instead: str = "trained on the rows of a fold",
 ) -> None:
     """Fit members on all rows; a member that is not ready keeps the model of its first fold and is noted in ``cut``.
 
-    ``instead`` says which rows that model was trained on.
+    ``instead`` says which model that is.
     """
     if members:
         watch.begins(members[0].name, _step(None, 0))
@@ -280,7 +281,7 @@ def fit_all_rows(
                 done.cut[name] = f"failed on all rows: {answer.error}"
     for member in members:
         if member.name not in done.full:
-            done.cut.setdefault(member.name, f"{runner.late} with all rows: trained on {instead}")
+            done.cut.setdefault(member.name, f"{runner.late} with all rows: {instead}")
 
 
 def fit_one(data: TrainingData, member: Member, fold: int | None, keep: bool) -> Fit:

@@ -78,7 +78,7 @@ class Workers:
         Tasks start in their order. Unfinished tasks are stopped at the deadline, or when the caller stops iterating.
         A child keeps the last ``shared`` object, so that it is sent to each child once.
         """
-        tasks = () if self.late == STOPPED or self.n_workers == 0 else tasks
+        tasks = () if self.stopped or self.n_workers == 0 else tasks
         self._stopped = threading.Event()
         answers = [
             self._pool.submit(self._answer, index, task, shared, self._stopped) for index, task in enumerate(tasks)
@@ -92,9 +92,14 @@ class Workers:
         finally:
             self._stop_tasks()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether Ctrl-C came."""
+        return self.late == STOPPED
+
     def stop(self) -> bool:
         """Run nothing more after Ctrl-C; return False if Ctrl-C is to end everything."""
-        if self.on_stop is None or self.late == STOPPED:
+        if self.on_stop is None or self.stopped:
             return False
         self.late = STOPPED
         self.on_stop()
