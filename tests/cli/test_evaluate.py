@@ -121,6 +121,29 @@ def test_truth_in_another_table(run, fails, scores):
     assert "--truth s.csv has no column 'truth', but t.csv has: name the scores first" in words
 
 
+def test_truth_of_other_rows_is_refused(run, fails, scores):
+    table, _ = scores
+    table[["truth"]].iloc[::-1].to_csv("t.csv", index=False)
+    words = fails("evaluate", "a.csv", "--target", "truth", "--truth", "t.csv")
+    assert "a.csv has other classes in 'truth' than t.csv (first: row 1)" in words
+
+
+def test_classes_that_differ_only_as_texts_stay_apart(run, tmp_path):
+    text = "score:1,score:1.0,score:2,truth\n.9,.1,.1,1\n.1,.9,.1,1.0\n.1,.1,.9,2\n"
+    (tmp_path / "s.csv").write_text(text)
+    done = run("evaluate", "s.csv", "--target", "truth", "--no-report", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["absent"] == []
+    assert json.loads(done.stdout)["models"][0]["mauc"]["score"] == 1.0
+
+
+def test_a_blank_in_the_name_of_a_score_column_loses_no_rows(fails, scores):
+    table, _ = scores
+    table.rename(columns={c: f"score:{c}" for c in CLASSES} | {"ash": "score: ash"}).to_csv("s.csv", index=False)
+    words = fails("evaluate", "s.csv", "--target", "truth")
+    assert "has no column 'score:ash' with the scores of class 'ash'; the nearest column is 'score: ash'" in words
+
+
 def test_rows_without_a_class_are_left_out_everywhere(run, fails, scores):
     table, other = scores
     for name, frame in (("a.csv", table), ("b.csv", other)):

@@ -3,6 +3,7 @@
 import math
 import operator
 import os
+import pickle
 import signal
 import time
 from functools import partial
@@ -13,7 +14,7 @@ from sleeper import Breaker, Sleeper
 
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.ensemble import classifier as module
-from mauc.ensemble.fitting import InProcess
+from mauc.ensemble.fitting import InProcess, TrainingData
 from mauc.ensemble.planner import Member, StackPlan
 from mauc.ensemble.workers import Answer, Workers
 
@@ -69,6 +70,23 @@ def test_a_task_that_cannot_be_sent_is_an_error_and_other_answers_stay_in_place(
     (unread,) = workers.run([operator.pos], later(), Unreadable())
     assert "its process ended" in str(unread.error)
     assert [answer.value for answer in workers.run([operator.pos] * 3, later(), 5)] == [5, 5, 5]
+
+
+def test_training_data_can_be_used_while_threads_pickle_it():
+    class Big(list):
+        """Takes long to pickle: another thread uses the data meanwhile."""
+
+        def __reduce__(self):
+            used.append(data.held_out)
+            return list, ()
+
+    used = []
+    rows = np.arange(6)
+    data = TrainingData(
+        X=Big(), codes=rows % 2, n_classes=2, weight=None, groups=None, used_rows=rows, folds=[(rows[:3], rows[3:])]
+    )
+    pickle.dumps(data)
+    np.testing.assert_array_equal(used[0], [3, 4, 5])
 
 
 class Unreadable:

@@ -374,6 +374,28 @@ def test_a_model_without_time_for_all_rows_stays_as_it_was_tested(planned, monke
     assert len(late.model.trained) == len(tested.model.trained)
 
 
+def test_control_c_in_a_cross_validation_keeps_the_folds_that_are_ready(planned, monkeypatch):
+    planned(("et", "lr"))
+    runner = InProcess()
+    monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: nullcontext(runner))
+    train, trained = Trainer.train, []
+
+    def train_two(self, *arguments):
+        trained.append(train(self, *arguments))
+        if len(trained) == 2:
+            runner.stopped = True
+        return trained[-1]
+
+    monkeypatch.setattr(Trainer, "train", train_two)
+    fitted = fit_table(mixed(150)[["size", "soil", "kind"]], "kind", cv=3)
+    assert fitted.cut == ("Ctrl-C left 1 of 3 folds, and the model of fold 1 as the result",)
+    assert fitted.cut_text.endswith("Without Ctrl-C, all models are trained.")
+    assert fitted.model.classifier is trained[0].classifier
+    assert len(fitted.evaluation.rows) == 50
+    assert sum(fitted.training_rows.values()) == 100
+    assert fitted.importance_note.startswith("permutation importance was not computed after Ctrl-C")
+
+
 def test_a_class_without_training_rows_is_left_out(planned):
     planned()
     table = mixed(150)[["size", "soil", "kind"]].assign(day=range(150))

@@ -108,6 +108,9 @@ def test_rows_in_both_parts():
     assert flag_duplicates(cell_hashes(counted), [(np.array([0, 1, 3]), np.array([2, 4, 5]))]) == []
     (found,) = flag_duplicates(cell_hashes(counted), [(np.array([0, 1, 3]), np.array([2, 4, 5]))], ignore=["Id"])
     assert "2 test rows duplicate training rows in all columns that are not flagged (66.7 %" in found.text
+    assert found.text.endswith(": keep related rows together with --group"), "they are not dropped"
+    (found,) = flag_duplicates(cell_hashes(table), [(np.array([0, 1, 3]), np.array([2, 4, 5]))], grouped=True)
+    assert found.text.endswith(": use --drop-duplicates")
     assert flag_duplicates(cell_hashes(table), [(np.array([0, 1]), np.array([2]))], ignore=list(table)) == []
     (one,) = flag_duplicates(cell_hashes(table), [(np.array([0, 1]), np.array([2, 5]))])
     assert one.text.startswith("1 test row duplicates a training row (50.0 %")
@@ -189,6 +192,14 @@ def test_a_column_without_which_nothing_is_left(scored):
     assert found.mauc == pytest.approx(0.95, abs=0.02)
     assert found.text.startswith("column 'tip' alone predicts 'payment' (MAUC 0.9")
     assert found.text.endswith(" without it); will you have it at prediction time?")
+
+
+def test_a_column_that_leaks_one_class_of_three():
+    table, paid = taxis()
+    paid = np.where((paid == "cash") & (np.arange(len(paid)) % 3 == 0), "free", paid)
+    (found,) = flags_after(table, paid, "payment", scored=True)
+    assert (found.kind, found.column) == ("leak", "tip")
+    assert 0.7 < found.mauc < 0.9
 
 
 @pytest.mark.parametrize("scored", [False, True])

@@ -506,6 +506,7 @@ CARS = "vhigh,vhigh,2,2,small\nvhigh,low,2,4,small\nlow,low,3,4,big\n"
         ("5,1,1,1,2\n3,4,1,1,2\n", "utf-16"),
         ("Bo,5.1,3.5\nJo,4.9,3.0\n", "cp1252"),
         ("8.8,1.001,3\n6.3,0.994,5\n", "utf-8"),
+        ("506,37,812\n498,40,790\n", "utf-8"),
     ],
 )
 def test_a_file_without_a_header_loses_no_row(tmp_path, text, encoding):

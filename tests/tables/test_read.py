@@ -16,7 +16,15 @@ from mauc._tables.columns import describe_columns
 from mauc._tables.data import parse_times
 from mauc._tables.errors import Failure, Usage
 from mauc._tables.flags import flag_columns
-from mauc._tables.read import as_in_text, class_labels, drop_duplicates, get_column, nearest, read_table
+from mauc._tables.read import (
+    as_in_text,
+    class_labels,
+    drop_duplicates,
+    get_column,
+    nearest,
+    read_table,
+    rows_with_lists,
+)
 from mauc._tables.text import Reading
 from mauc.ensemble import TableColumns
 
@@ -101,7 +109,7 @@ def test_columns_of_other_types_read_as_in_text(tmp_path):
 
 
 def test_decimals_are_numbers(tmp_path):
-    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    pa = pytest.importorskip("pyarrow", reason="needs pyarrow")
     rng = np.random.default_rng(0)
     cents = rng.choice(10**6, 60, replace=False)
     price = [None, *(Decimal(int(c)) / 100 for c in cents[1:])]
@@ -113,6 +121,23 @@ def test_decimals_are_numbers(tmp_path):
     pd.testing.assert_frame_equal(read, text)
     assert flag_columns(read[["price", "count"]], frame["kind"].to_numpy(), "kind") == [], "no code"
     assert class_labels(read["count"], "count", tmp_path).tolist() == [str(c) for c in count]
+    for form in (
+        frame["price"].astype(pd.ArrowDtype(pa.decimal128(12, 2))),
+        pd.Series([pd.NA, *price[1:]], dtype=object),
+    ):
+        pd.testing.assert_series_equal(as_in_text(form.to_frame("price"))["price"], read["price"])
+
+
+def test_lists_of_pyarrow_are_found():
+    pa = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    for values in ([[1], None, [2, 3]], [{"a": 1}, None, {"a": 2}]):
+        assert rows_with_lists(pd.Series(pd.arrays.ArrowExtensionArray(pa.array(values)))) == [0, 2]
+
+
+def test_times_with_a_zone_are_the_same_beside_any_gap():
+    times = [pd.Timestamp("2024-01-01 10:00", tz="Europe/Berlin"), pd.Timestamp("2024-01-02 10:00", tz="UTC")]
+    none, na = (as_in_text(pd.DataFrame({"t": pd.Series([gap, times[0]], dtype=object)})) for gap in (None, pd.NA))
+    pd.testing.assert_frame_equal(none, na)
 
 
 def test_two_columns_of_one_name(tmp_path):

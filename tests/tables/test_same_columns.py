@@ -55,6 +55,21 @@ def test_dates_are_known_however_they_are_written(trained, new, expected):
     assert np.isfinite(found).all()
 
 
+def test_a_column_that_was_empty_in_training_may_be_missing():
+    table = pd.DataFrame({"a": [1.0, 2.0], "b": [None, None]})
+    model = SimpleNamespace(kinds=read_kinds(table), columns=TableColumns().fit(table))
+    known, extra = same_columns(table[["a"]], model, Path("t"))
+    np.testing.assert_array_equal(model.columns.transform(known), [[-0.5], [0.5]])
+    assert not extra
+
+
+def test_missing_columns_without_names_hint_at_the_header():
+    table = pd.DataFrame({"column_1": [1.0, 2.0], "column_2": [3.0, 4.0]})
+    model = SimpleNamespace(kinds=read_kinds(table), columns=TableColumns().fit(table))
+    with pytest.raises(Failure, match=r"if the first line of the file is a row, use --no-header"):
+        same_columns(pd.DataFrame({"1": [2.0], "3": [4.0]}), model, Path("t"))
+
+
 @pytest.mark.parametrize(
     ("trained", "new", "n_bad"),
     [(HOURS, ["2024-01-02", "soon", None], 1), (HOURS, ZONED[:3], 3), (ZONED, HOURS[:3], 3)],
