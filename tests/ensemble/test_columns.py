@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from mauc.ensemble import MAUCStackingClassifier, TableColumns, default_estimators
 from mauc.ensemble import planner as module
-from mauc.ensemble.classifier import _encode
 from mauc.ensemble.columns import TextColumn, for_sparse
 from mauc.ensemble.combination import OutOfFold
 from mauc.model_selection import group_folds
@@ -366,7 +365,7 @@ def test_texts_are_encoded_alike_with_any_number_of_threads():
     found = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads):
-            found.append(_encode(TableColumns(0), table, rows, None)[1])
+            found.append(MAUCStackingClassifier()._fit_columns(table, rows, None, None, None)[0])
     np.testing.assert_array_equal(*found)
 
 

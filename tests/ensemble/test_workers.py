@@ -172,7 +172,7 @@ class _NoMemory(InProcess):
     """Fails to encode texts, as a child does that has too little memory."""
 
     def run(self, tasks, deadline, shared=None):
-        if tasks and tasks[0].func is module._encode:
+        if tasks and tasks[0].func is module.encode_column:
             return iter([Answer(0, error=RuntimeError("no memory"))])
         return super().run(tasks, deadline, shared)
 
@@ -191,3 +191,30 @@ def test_texts_are_encoded_within_the_time_limit_and_after_an_error(monkeypatch)
     model._train(X, y, deadline=later(), workers=_NoMemory())
     assert model.cut_["texts and dates"] == replaced + "encoding them failed: no memory"
     assert model.oof_scores_["combination"] > 0.9
+
+
+def test_columns_of_texts_that_are_ready_are_kept_and_all_are_as_without_a_limit(monkeypatch, workers):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+    planned(monkeypatch, et=dict(default_estimators(0, 5))["et"])
+    y = np.arange(90) % 3
+    notes = [f"{'abc'[k]}{j} " + "word " * 700 for j, k in enumerate(y)]
+    X = pd.DataFrame({"note": notes, "nota": [each[::-1] for each in notes], "size": np.arange(90.0)})
+    alone = MAUCStackingClassifier().fit(X[:60], y[:60])
+    model = MAUCStackingClassifier()
+    fits = model._train(X[:60], y[:60], extra=X[60:], deadline=later(), workers=workers)
+    assert model.cut_ == {}
+    np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
+    np.testing.assert_array_equal(
+        fits.extra("et"), alone.estimators_[0].predict_proba(alone.columns_.transform(X[60:]))
+    )
+
+    class OneReady(InProcess):
+        def run(self, tasks, deadline, shared=None):
+            return super().run(tasks[:1] if tasks[0].func is module.encode_column else tasks, deadline, shared)
+
+    model = MAUCStackingClassifier()
+    model._train(X, y, deadline=later(), workers=OneReady())
+    assert list(model.cut_) == ["1 of 2 columns of texts and dates"]
+    kinds = [type(steps[-1]).__name__ for steps in model.columns_.steps_.values()]
+    assert kinds == ["TextColumn", "TextPlace"]

@@ -24,7 +24,16 @@ from mauc._typing import Floats, Ints
 from mauc._validation import check_groups, check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
 from mauc.ensemble.bases import ODDS, class_scores, ordinal_estimators, weight_argument
 from mauc.ensemble.calibration import Calibration, fit_calibration
-from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, has_long_texts, transformer_for
+from mauc.ensemble.columns import (
+    EncodedColumn,
+    TableColumns,
+    are_texts,
+    encode_column,
+    for_sparse,
+    has_long_texts,
+    split_columns,
+    transformer_for,
+)
 from mauc.ensemble.combination import LearntCombination, OutOfFold, learn_combination, mean_or_best
 from mauc.ensemble.fitting import Fits, InProcess, Runner, TrainingData, Watch, fit_all_rows, fit_folds
 from mauc.ensemble.odds import class_order
@@ -329,36 +338,49 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         extra: Any,
         deadline: float | None,
         workers: Workers | None,
-        min_seconds: float = 2.5,
     ) -> tuple[Any, Any]:
-        """Fit the transformer that ``columns`` names, and return the transformed X and extra rows.
-
-        Texts may take minutes. So a child encodes a table with more than a second of work. If it needs more than a
-        third of the time, it is ended, and this process encodes them the quick way. So it does if there is no child,
-        or if a third of the time is less than ``min_seconds``, which a child takes to start.
-        """
+        """Fit the transformer on the rows that count; return the transformed X and extra rows."""
         self.columns_ = transformer_for(
             self.columns, X, own_models=self.estimators is not None, random_state=self.random_state
         )
         if self.columns_ is None:
             return X, extra
-        columns, reason = clone(self.columns_), ""
-        is_table = isinstance(columns, TableColumns)
+        columns = self.columns_ = clone(self.columns_)
+        used = X if len(used_rows) == _num_samples(X) else _safe_indexing(X, used_rows)
+        is_table, encoded = isinstance(columns, TableColumns), dict[str, EncodedColumn]()
         if workers is not None and deadline is not None and is_table and has_long_texts(X, workers.n_workers > 0):
-            now = time.monotonic()
-            seconds = (deadline - now) / 3
-            task = partial(_encode, columns, X, used_rows, extra)
-            answers = list(workers.run([task] if seconds > min_seconds else [], now + seconds))
-            if answers and answers[0].error is None:
-                self.columns_, numbers, extra = answers[0].value
-                return numbers, extra
-            # The quick way also after an error: the child may have had too little memory.
-            reason = f"encoding them failed: {answers[0].error}" if answers else "there is no time to encode them"
-            columns.set_params(quick=True)
-        self.columns_, numbers, extra = _encode(columns, X, used_rows, extra)
-        if reason and self.columns_.others_:
-            self.cut_["texts and dates"] = f"are replaced by their places in the alphabet: {reason}"
+            encoded = self._encode_texts(used, extra, deadline, workers)
+        # With one thread, as in a child: the components of texts depend on the number of threads.
+        with threadpool_limits(1):
+            numbers = columns.fit_encoded(used, encoded) if is_table else columns.fit_transform(used)
+            numbers = numbers if used is X else columns.transform(X)
+            if extra is not None:
+                extra = columns.transform_encoded(extra, encoded) if is_table else columns.transform(extra)
         return numbers, extra
+
+    def _encode_texts(
+        self, table: Any, extra: Any, deadline: float, workers: Workers, min_seconds: float = 2.5
+    ) -> dict[str, EncodedColumn]:
+        """Let children encode the columns of texts and dates, by name.
+
+        Texts may take minutes. Columns that are not ready after a third of the time will be encoded the quick way. So
+        will all if there is no child, or if a third of the time is less than ``min_seconds``, which a child takes to
+        start.
+        """
+        seconds = (deadline - time.monotonic()) / 3
+        names = split_columns(table.infer_objects())[-1]
+        others = dict[Any, Any]() if extra is None else extra
+        tasks = [partial(encode_column, table[name], self.columns_.random_state, others.get(name)) for name in names]
+        answers = list(workers.run(tasks if seconds > min_seconds else [], time.monotonic() + seconds))
+        ready = {str(names[each.index]): each.value for each in answers if each.error is None}
+        if len(ready) < len(names):
+            # The quick way also after an error: the child may have had too little memory.
+            self.columns_.set_params(quick=True)
+            errors = [each.error for each in answers if each.error is not None]
+            reason = f"encoding them failed: {errors[0]}" if errors else "there is no time to encode them"
+            late = f"{len(names) - len(ready)} of {len(names)} columns of " if ready else ""
+            self.cut_[f"{late}texts and dates"] = f"are replaced by their places in the alphabet: {reason}"
+        return ready
 
     def _plan(self, X: Any, n_classes: int, order: Ints | None) -> StackPlan:
         """Return the default models as planned for this X, or the user's models in five folds."""
@@ -481,19 +503,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             for k in np.flatnonzero(self._combination.used):
                 scores[k] = class_scores(self.estimators_[k], X, len(self.classes_))
         return self._combination.scores(scores)
-
-
-def _encode(columns: Any, X: Any, used_rows: Ints, extra: Any) -> tuple[Any, Any, Any]:
-    """Fit the columns on the rows that count, and return them with the encoded rows and extra rows.
-
-    With one thread, as in a child: the components of texts depend on the number of threads.
-    """
-    with threadpool_limits(1):
-        if len(used_rows) == _num_samples(X):
-            numbers = columns.fit_transform(X)
-        else:
-            numbers = columns.fit(_safe_indexing(X, used_rows)).transform(X)
-        return columns, numbers, None if extra is None else columns.transform(extra)
 
 
 def _drop_weak_odds(fits: Fits, score: Callable[[Floats], float], most_behind: float = 0.05) -> None:

@@ -6,6 +6,8 @@ Columns are encoded once, from all training rows and without their classes.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -175,6 +177,38 @@ def _different_texts(column: Any) -> tuple[Any, NDArray[np.int64]]:
     return pd.Series(np.asarray(texts, dtype=object), name=column.name, dtype="str"), codes
 
 
+@dataclass(frozen=True, eq=False)
+class EncodedColumn:
+    """A column of texts or dates as numbers."""
+
+    steps: list[Any]
+    """Fitted transformers, which clean the column and encode it; none if it does not vary."""
+    outputs: NDArray[np.str_]
+    """Names of the numbers."""
+    rows: NDArray[np.float32]
+    """``(N, outputs)``"""
+    extra: NDArray[np.float32] | None = None
+    """The same numbers of other rows."""
+
+
+def encode_column(column: Any, random_state: int | None = 0, extra: Any = None) -> EncodedColumn:
+    """Encode a column of texts or dates by skrub, and other rows of it.
+
+    skrub's own vectorizer has every step several times, which makes a model file seven times as long to write.
+    """
+    with needing("cli", f"a table with columns of text or dates ({column.name})"):
+        from skrub import TableVectorizer
+
+    name = str(column.name)  # skrub needs texts as the names of columns
+    vectorizer = TableVectorizer(low_cardinality=_one_hot(), high_cardinality=TextColumn(random_state=random_state))
+    found = vectorizer.fit_transform(column.rename(name).to_frame())
+    outputs = np.array(vectorizer.input_to_outputs_[name], dtype=str)
+    # The last step only casts to float32.
+    steps = list(vectorizer.all_processing_steps_[name][:-1]) if len(outputs) else []
+    others = None if extra is None or not steps else _apply(steps, extra.rename(name))
+    return EncodedColumn(steps, outputs, np.asarray(found, dtype=np.float32), others)
+
+
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn a table into numbers, without its classes.
 
@@ -242,25 +276,35 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return ``(N, columns)`` float64."""
+        return self.fit_encoded(X, {})
+
+    def fit_encoded(self, X: Any, encoded: Mapping[str, EncodedColumn]) -> Any:
+        """Fit, and return ``(N, columns)`` float64. ``encoded`` has columns that are encoded already, by name."""
         table = self._table(X, reset=True)
         if table is None:
             return X
-        present = table.notna().any()
-        self.empty_ = [name for name in table.columns if not present[name]]
-        kinds = {name: kind.kind for name, kind in table.dtypes.items() if present[name]}
-        self.numbers_ = [name for name, kind in kinds.items() if kind in NUMBERS or _are_booleans(table[name])]
-        known = set(self.numbers_)
-        words = {name: _is_category(table[name]) for name in kinds if name not in known}
-        self.categories_ = [name for name, is_category in words.items() if is_category]
-        self.others_ = [name for name, is_category in words.items() if not is_category]
+        self.empty_, self.numbers_, self.categories_, self.others_ = split_columns(table)
         self.encoder_ = _one_hot().fit(_objects(table[self.categories_])) if self.categories_ else None
         numbers = self._numbers(table)
         self.centres_ = medians(numbers)
         self.limits_ = outlier_limits(numbers - self.centres_)
-        return self._joined(table, numbers, self._fit_others(table))
+        self.steps_: dict[str, list[Any]] = {}
+        self.outputs_: dict[str, NDArray[np.str_]] = {}
+        others = []
+        for column in (table[name] for name in self.others_):
+            name = str(column.name)
+            found = encoded.get(name) or self._encode(column)
+            if found.steps:
+                self.steps_[name], self.outputs_[name] = found.steps, found.outputs
+                others.append(found.rows)
+        return self._joined(table, numbers, others)
 
     def transform(self, X: Any) -> Any:
         """Return ``(N, columns)`` float64."""
+        return self.transform_encoded(X, {})
+
+    def transform_encoded(self, X: Any, encoded: Mapping[str, EncodedColumn]) -> Any:
+        """Return ``(N, columns)`` float64 of the rows that are the ``extra`` rows of columns encoded already."""
         check_is_fitted(self, "n_features_in_")
         table = self._table(X, reset=False)
         if table is None:
@@ -269,7 +313,10 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if table[name].notna().any():
                 warnings.warn(f"column {name!r} was empty in training and is ignored", stacklevel=2)
         columns = {str(name): table[name] for name in self.others_}
-        others = [_apply(steps, columns[name].rename(name)) for name, steps in self.steps_.items()]
+        others = [
+            encoded[name].extra if name in encoded else _apply(steps, columns[name].rename(name))
+            for name, steps in self.steps_.items()
+        ]
         return self._joined(table, self._numbers(table), others)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -343,34 +390,12 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(block, dtype=np.float64)
         return np.column_stack([_as_numbers(block[name]) for name in self.numbers_])
 
-    def _fit_others(self, table: Any) -> list[Any]:
-        """Encode the other columns, and keep the steps of each.
-
-        skrub's own vectorizer has every step several times, which makes a model file seven times as long to write.
-        """
-        self.steps_: dict[str, list[Any]] = {}
-        self.outputs_: dict[str, NDArray[np.str_]] = {}
-        if self.quick:
-            self.steps_ = {str(name): [TextPlace().fit(table[name])] for name in self.others_}
-            self.outputs_ = {str(name): np.array([f"{name}_place"]) for name in self.others_}
-            return [_apply(self.steps_[str(name)], table[name]) for name in self.others_]
-        if not self.others_:
-            return []
-        shown = ", ".join(str(name) for name in self.others_[:5]) + (", …" if len(self.others_) > 5 else "")
-        with needing("cli", f"a table with columns of text or dates ({shown})"):
-            from skrub import TableVectorizer
-
-        vectorizer = TableVectorizer(
-            low_cardinality=_one_hot(), high_cardinality=TextColumn(random_state=self.random_state)
-        )
-        # skrub needs texts as the names of columns.
-        found = vectorizer.fit_transform(table[self.others_].set_axis([str(name) for name in self.others_], axis=1))
-        for name, outputs in vectorizer.input_to_outputs_.items():
-            if outputs:
-                # The last step only casts to float32.
-                self.steps_[name] = list(vectorizer.all_processing_steps_[name][:-1])
-                self.outputs_[name] = np.array(outputs, dtype=str)
-        return [found]
+    def _encode(self, column: Any) -> EncodedColumn:
+        """Encode a column of texts or dates."""
+        if not self.quick:
+            return encode_column(column, self.random_state)
+        steps = [TextPlace().fit(column)]
+        return EncodedColumn(steps, np.array([f"{column.name}_place"]), _apply(steps, column))
 
     def _joined(self, table: Any, numbers: Floats, others: list[Any]) -> Floats:
         blocks: list[NDArray[Any]] = [np.clip(numbers - self.centres_, -self.limits_, self.limits_)]
@@ -431,6 +456,18 @@ def _warn_of_lost_cells(column: Any, numbers: NDArray[np.floating]) -> None:
             f"column {column.name!r} held numbers in training and has {count}, such as {example}: treated as missing",
             stacklevel=6,
         )
+
+
+def split_columns(table: Any) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+    """Return the names of empty columns, of numbers, of categories, and of others, which are texts and dates."""
+    present = table.notna().any()
+    empty = [name for name in table.columns if not present[name]]
+    kinds = {name: kind.kind for name, kind in table.dtypes.items() if present[name]}
+    numbers = [name for name, kind in kinds.items() if kind in NUMBERS or _are_booleans(table[name])]
+    known = set(numbers)
+    words = {name: _is_category(table[name]) for name in kinds if name not in known}
+    categories = [name for name, is_category in words.items() if is_category]
+    return empty, numbers, categories, [name for name, is_category in words.items() if not is_category]
 
 
 def _one_hot() -> OneHotEncoder:
