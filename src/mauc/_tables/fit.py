@@ -42,7 +42,7 @@ from mauc._tables.text import Reading, display_path
 from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_validate, cv_folds, evaluate_holdout
 from mauc._typing import Ints
 from mauc._validation import invalid
-from mauc.ensemble.fitting import Watch
+from mauc.ensemble.fitting import Watch, ctrl_c_stops
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
@@ -409,9 +409,12 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     final = evaluation.final
     if options.few_seconds:
         ends -= 0.2 * options.time_limit  # on a slow machine it takes a second to import what writes the model
-    importance, note = _importance(evaluation, trainer, ends)
-    deadline = ends - 0.05 * options.time_limit
-    leaks = _flag_leaks(trainer, evaluation, train, test, importance, deadline)
+    importance, leaks = list[Importance](), None
+    note = "permutation importance was not computed after Ctrl-C" if options.importance else ""
+    with ctrl_c_stops(workers):
+        if not workers.stopped:
+            importance, note = _importance(evaluation, trainer, ends)
+            leaks = _flag_leaks(trainer, evaluation, train, test, importance, ends - 0.05 * options.time_limit)
     if leaks is None or not importance:
         note = "; ".join(filter(None, [note, "columns were not checked for leaks after training"]))
     flags += leaks or []
@@ -475,7 +478,7 @@ def _flag_leaks(
 ) -> list[Flag] | None:
     """Flag columns and splits after training; None if there is no time, or with many columns."""
     data, seed = trainer.data, trainer.options.seed
-    if trainer.workers.stopped or time.monotonic() > deadline or data.features.shape[1] > most_columns:
+    if time.monotonic() > deadline or data.features.shape[1] > most_columns:
         return None
     trainer.progress.step("looking for leaks")
     table, labels = data.features, data.labels
@@ -492,8 +495,6 @@ def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[
     options, data = trainer.options, trainer.data
     if not options.importance:
         return [], ""
-    if trainer.workers.stopped:
-        return [], "permutation importance was not computed after Ctrl-C"
     # The rest is for writing the model and the report.
     seconds = 0.6 * (ends - time.monotonic())
     if seconds < 0.05 * options.time_limit:
