@@ -64,7 +64,7 @@ def use_small_stack():
         import mauc._tables.fit  # noqa: F401  # a module first imported with the replacement would keep it
 
         patch.setattr("mauc.ensemble.classifier.plan_members", planned)
-        patch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: nullcontext(InProcess()))
+        patch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None: nullcontext(InProcess()))
 
     return use
 

@@ -260,7 +260,7 @@ def test_wrong_options(fails, trees, options, words):
 
 
 def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
-    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Workers(0))
+    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None: Workers(0))
     call = ("fit", "trees.csv", "--target", "species", "--no-importance", "--time-limit", 0.5, "--report", "r.html")
     told = run(*call)
     assert told.exit_code == 0, told.output

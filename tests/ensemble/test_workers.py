@@ -5,6 +5,7 @@ import operator
 import os
 import pickle
 import signal
+import threading
 import time
 from functools import partial
 
@@ -14,7 +15,7 @@ from sleeper import Breaker, Sleeper
 
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.ensemble import classifier as module
-from mauc.ensemble.fitting import InProcess, TrainingData
+from mauc.ensemble.fitting import InProcess, TrainingData, ctrl_c_stops
 from mauc.ensemble.planner import Member, StackPlan
 from mauc.ensemble.workers import Answer, Workers
 
@@ -124,17 +125,20 @@ def test_control_c_keeps_what_is_done_if_that_is_wanted_and_leaves_no_child(monk
             """Nothing."""
 
         def ends(self, name, score, seconds):
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     planned(monkeypatch, hgb=dict(default_estimators())["hgb"].set_params(max_iter=5), forever=Sleeper())
     y = np.arange(60) % 3
     X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
-    said = []
-    with Workers(1, on_stop=lambda: said.append("stopped")) as workers:
+    said = threading.Event()
+    with Workers(1) as workers, ctrl_c_stops(workers, said.set):
         model = MAUCStackingClassifier()
         model._train(X, y, deadline=later(), workers=workers, watch=Impatient())
-        assert said == ["stopped"]
-        assert not workers.stop(), "the second time it ends all"
+        assert said.wait(10)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
     assert list(model.named_estimators_) == ["hgb"]
     assert model.cut_ == {"forever": "was not ready when Ctrl-C came"}
     with Workers(1) as workers:

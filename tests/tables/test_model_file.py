@@ -449,7 +449,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch, e
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
     monkeypatch.setattr(
         "mauc.ensemble.workers.Workers",
-        lambda n_workers=None, on_stop=None: Workers(0) if n_workers == 0 else nullcontext(InProcess()),
+        lambda n_workers=None: Workers(0) if n_workers == 0 else nullcontext(InProcess()),
     )
     # All have a say, so that all are written.
     monkeypatch.setattr(

@@ -131,6 +131,7 @@ def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -
     from mauc._cli.progress import TrainingProgress
     from mauc._tables.fit import fit_data, read_data
     from mauc._tables.model_file import load_skops
+    from mauc.ensemble.fitting import ctrl_c_stops
     from mauc.ensemble.workers import Workers
     from mauc.report.page import template
 
@@ -141,10 +142,10 @@ def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -
     def stopped() -> None:
         output.note("stopped: the best model so far is used; press Ctrl-C again to end without one")
 
-    with Workers(options.n_workers, on_stop=stopped) as workers:
+    with Workers(options.n_workers) as workers:
         with output.working(f"reading {display_path(table)}"):
             data = read_data(table, options, max_size, how)
-        with TrainingProgress(output, began + options.time_limit) as progress:
+        with TrainingProgress(output, began + options.time_limit) as progress, ctrl_c_stops(workers, stopped):
             return fit_data(data, options, began, workers, progress)
 
 

@@ -20,6 +20,7 @@ from mauc._tables.data import Data, prepare
 from mauc._tables.decide import read_costs
 from mauc._tables.errors import as_parameters, in_python
 from mauc._tables.flags import (
+    NO_SCORE,
     Flag,
     flag_columns,
     flag_duplicates,
@@ -42,14 +43,15 @@ from mauc._tables.text import Reading, display_path
 from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_validate, cv_folds, evaluate_holdout
 from mauc._typing import Ints
 from mauc._validation import invalid
-from mauc.ensemble.fitting import Watch, ctrl_c_stops
+from mauc.ensemble.fitting import Watch
 from mauc.ensemble.workers import Workers
-from mauc.metrics import Importance
+from mauc.metrics import Importance, Interval
 from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report
 
 PARAMETERS = [name.replace("_", "-") for name in Options.__dataclass_fields__]
 """Parameters of :func:`fit_table` as the command writes them."""
+AFTER_CTRL_C = "permutation importance was not computed after Ctrl-C"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -409,12 +411,8 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     final = evaluation.final
     if options.few_seconds:
         ends -= 0.2 * options.time_limit  # on a slow machine it takes a second to import what writes the model
-    importance, leaks = list[Importance](), None
-    note = "permutation importance was not computed after Ctrl-C" if options.importance else ""
-    with ctrl_c_stops(workers):
-        if not workers.stopped:
-            importance, note = _importance(evaluation, trainer, ends)
-            leaks = _flag_leaks(trainer, evaluation, train, test, importance, ends - 0.05 * options.time_limit)
+    importance, note = _importance(evaluation, trainer, ends)
+    leaks = _flag_leaks(trainer, evaluation, train, test, importance, ends - 0.05 * options.time_limit)
     if leaks is None or not importance:
         note = "; ".join(filter(None, [note, "columns were not checked for leaks after training"]))
     flags += leaks or []
@@ -478,11 +476,16 @@ def _flag_leaks(
 ) -> list[Flag] | None:
     """Flag columns and splits after training; None if there is no time, or with many columns."""
     data, seed = trainer.data, trainer.options.seed
-    if time.monotonic() > deadline or data.features.shape[1] > most_columns:
+    workers = trainer.workers
+    if workers.stopped or time.monotonic() > deadline or data.features.shape[1] > most_columns:
         return None
     trainer.progress.step("looking for leaks")
     table, labels = data.features, data.labels
-    scorer = quick_scorer(labels, deadline, seed)
+    quick = quick_scorer(labels, deadline, seed)
+
+    def scorer(*split: Any) -> Interval:
+        return NO_SCORE if workers.stopped else quick(*split)
+
     score = evaluation.judgement.headline.mauc.score
     flags = flag_leaks(table, labels, train, test, data.target, score, importance, scorer, seed)
     if data.groups is None and data.times is None:
@@ -495,18 +498,29 @@ def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[
     options, data = trainer.options, trainer.data
     if not options.importance:
         return [], ""
+    if trainer.workers.stopped:
+        return [], AFTER_CTRL_C
     # The rest is for writing the model and the report.
     seconds = 0.6 * (ends - time.monotonic())
     if seconds < 0.05 * options.time_limit:
         return [], NO_TIME
     probe, rows = evaluation.probe, evaluation.probe_rows
-    return importance_within(
-        seconds,
-        probe.classifier.predict_proba,
-        data.features.iloc[rows],
-        data.labels[rows],
-        probe.classes,
-        groups=None if data.groups is None else data.groups[rows],
-        seed=options.seed,
-        watch=lambda column: trainer.progress.step(f"shuffling {column}"),
-    )
+
+    def shuffling(column: str) -> None:
+        if trainer.workers.stopped:
+            raise InterruptedError
+        trainer.progress.step(f"shuffling {column}")
+
+    try:
+        return importance_within(
+            seconds,
+            probe.classifier.predict_proba,
+            data.features.iloc[rows],
+            data.labels[rows],
+            probe.classes,
+            groups=None if data.groups is None else data.groups[rows],
+            seed=options.seed,
+            watch=shuffling,
+        )
+    except InterruptedError:
+        return [], AFTER_CTRL_C

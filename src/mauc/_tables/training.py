@@ -23,7 +23,7 @@ from mauc._tables.options import Options
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
 from mauc.ensemble.combination import Combination, OutOfFold
-from mauc.ensemble.fitting import Fits, InProcess, TrainingData, Watch, ctrl_c_stops, fit_all_rows
+from mauc.ensemble.fitting import Fits, InProcess, TrainingData, Watch, fit_all_rows
 from mauc.ensemble.planner import Member
 from mauc.ensemble.workers import LATE, STOPPED, Workers
 from mauc.model_selection import RareClassKFold, group_folds, of_some_classes, some_of_each
@@ -186,11 +186,10 @@ class Trainer:
         quick = few_seconds or n_classes > most_classes or len(stack.oof_rows_) * n_classes**3 < 2e6
         runner = InProcess() if quick else self.workers
         if not (few_seconds and n_classes > 10):
-            with ctrl_c_stops(runner):
-                for answer in runner.run([partial(learn, most_classes=most_classes)], deadline):
-                    if answer.error is not None:
-                        raise answer.error
-                    return cast(Decision, answer.value)
+            for answer in runner.run([partial(learn, most_classes=most_classes)], deadline):
+                if answer.error is not None:
+                    raise answer.error
+                return cast(Decision, answer.value)
         reason = STOPPED if runner.stopped else LATE
         stack.cut_["the choice of predicted classes"] = f"{reason}: a rule from the probabilities alone decides"
         return learn(most_classes=0)

@@ -35,7 +35,7 @@ from mauc.ensemble.columns import (
     transformer_for,
 )
 from mauc.ensemble.combination import LearntCombination, OutOfFold, learn_combination, mean_or_best
-from mauc.ensemble.fitting import Fits, InProcess, Runner, TrainingData, Watch, ctrl_c_stops, fit_all_rows, fit_folds
+from mauc.ensemble.fitting import Fits, InProcess, Runner, TrainingData, Watch, fit_all_rows, fit_folds
 from mauc.ensemble.odds import class_order
 from mauc.ensemble.planner import TREES, Effort, Member, Size, StackPlan, is_refitted, plan_members, starter
 from mauc.ensemble.workers import Workers
@@ -429,9 +429,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             # Quick work stays in this process: a child that the deadline stopped takes long to start again.
             runner = InProcess() if n_scores <= 5_000 else runner
             task = partial(learn_combination, oof, pairs, random_state=self.random_state)
-            with ctrl_c_stops(runner):
-                for answer in runner.run([task], deadline):
-                    learnt = answer.value
+            answers = list(runner.run([task], deadline))
+            learnt = answers[0].value if answers else None
             if learnt is None:
                 self.cut_[COMBINATION] = "was not learnt in time: it is the plain mean of the models, or the best one"
         learnt = learnt or mean_or_best(oof, pairs)

@@ -1,5 +1,6 @@
 """Fit the members of a stack on folds and on all rows: in this process, or in children that a deadline stops."""
 
+import signal
 import threading
 import time
 import warnings
@@ -156,9 +157,9 @@ class InProcess:
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
 
-    def stop(self) -> bool:
-        """Return False: Ctrl-C ends everything."""
-        return False
+    def stop(self) -> None:
+        """Begin no other task."""
+        self.stopped = True
 
     def run(self, tasks: Sequence[Task], deadline: float, shared: Any = None) -> Iterator[Answer]:
         """Yield the answers in the order of the tasks."""
@@ -169,7 +170,7 @@ class InProcess:
             yield from parallel(delayed(_run)(index, task, shared) for index, task in in_time)
             return
         for index, task in enumerate(tasks):
-            if time.monotonic() > deadline:
+            if self.stopped or time.monotonic() > deadline:
                 return
             yield _run(index, task, shared)
 
@@ -185,13 +186,24 @@ def _run(index: int, task: Task, shared: Any) -> Answer:
 
 
 @contextmanager
-def ctrl_c_stops(runner: Runner) -> Iterator[None]:
-    """Go on after Ctrl-C, without the tasks that are not ready, if the runner keeps finished work."""
+def ctrl_c_stops(runner: Runner, say: Callable[[], None]) -> Iterator[None]:
+    """Go on after the first Ctrl-C without the tasks that are not ready; the second raises ``KeyboardInterrupt``.
+
+    The first raises nothing, for it may come between two runs, when all work would be lost. ``say`` tells of it.
+    """
+
+    def stop(*_: object) -> None:
+        if runner.stopped:
+            raise KeyboardInterrupt
+        runner.stop()
+        # In a thread: the main thread may be writing to the terminal.
+        threading.Thread(target=say).start()
+
+    before = signal.signal(signal.SIGINT, stop)
     try:
         yield
-    except KeyboardInterrupt:
-        if not runner.stop():
-            raise
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def fit_folds(
@@ -225,23 +237,22 @@ def fit_folds(
     done.seconds = {member.name: 0.0 for member in members}
     errors: list[Exception] = []
     watch.begins([*first, *late][0].name, _step(0, n_folds))
-    with ctrl_c_stops(runner):
-        for answer in runner.run(tasks, deadline, data):
-            member, fold = work[answer.index]
-            name = member.name
-            done.seconds[name] += answer.seconds
-            if answer.error is not None:
-                errors.append(answer.error)
-                done.cut[name] = f"failed: {answer.error}"
-            elif fold is None:
-                done.full[name] = answer.value
-            else:
-                fits[name][fold] = answer.value
-                if len(fits[name]) == n_folds:
-                    means[name] = _mean_held_out(fits[name], data)
-                    watch.ends(name, score(means[name]), done.seconds[name])
-                following = work[min(answer.index + 1, len(work) - 1)]
-                watch.begins(following[0].name, _step(following[1], n_folds))
+    for answer in runner.run(tasks, deadline, data):
+        member, fold = work[answer.index]
+        name = member.name
+        done.seconds[name] += answer.seconds
+        if answer.error is not None:
+            errors.append(answer.error)
+            done.cut[name] = f"failed: {answer.error}"
+        elif fold is None:
+            done.full[name] = answer.value
+        else:
+            fits[name][fold] = answer.value
+            if len(fits[name]) == n_folds:
+                means[name] = _mean_held_out(fits[name], data)
+                watch.ends(name, score(means[name]), done.seconds[name])
+            following = work[min(answer.index + 1, len(work) - 1)]
+            watch.begins(following[0].name, _step(following[1], n_folds))
     if errors and len(errors) == len(tasks):
         raise errors[0]
     for member in members:
@@ -271,14 +282,13 @@ def fit_all_rows(
     if members:
         watch.begins(members[0].name, _step(None, 0))
     tasks = [partial(fit_one, member=member, fold=None, keep=True) for member in members]
-    with ctrl_c_stops(runner):
-        for answer in runner.run(tasks, deadline, data):
-            name = members[answer.index].name
-            done.seconds[name] = done.seconds.get(name, 0.0) + answer.seconds
-            if answer.error is None:
-                done.full[name] = answer.value
-            else:
-                done.cut[name] = f"failed on all rows: {answer.error}"
+    for answer in runner.run(tasks, deadline, data):
+        name = members[answer.index].name
+        done.seconds[name] = done.seconds.get(name, 0.0) + answer.seconds
+        if answer.error is None:
+            done.full[name] = answer.value
+        else:
+            done.cut[name] = f"failed on all rows: {answer.error}"
     for member in members:
         if member.name not in done.full:
             done.cut.setdefault(member.name, f"{runner.late} with all rows: {instead}")

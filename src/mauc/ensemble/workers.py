@@ -46,19 +46,16 @@ class Workers:
     ----------
     n_workers : int, optional
         Default: the number of cores that this process may use, at most eight. 0: start none and run nothing.
-    on_stop : function, optional
-        Called at the first Ctrl-C, which then keeps the finished work. Default: Ctrl-C ends everything.
     """
 
-    def __init__(self, n_workers: int | None = None, on_stop: Callable[[], None] | None = None) -> None:
-        self.on_stop = on_stop
+    def __init__(self, n_workers: int | None = None) -> None:
         self.n_workers = min(8, cpu_count()) if n_workers is None else n_workers
         self.late = LATE if self.n_workers else "was not trained: the limit allows only a small forest"
         # As many threads as children: each gives a child one task after another.
         self._pool = ThreadPoolExecutor(max(1, self.n_workers))
         self._idle: list[_Child] = []
         self._busy: set[_Child] = set()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal may come while the main thread has it
         self._stopped = threading.Event()
         """Set when the tasks of the last run must not begin any more."""
 
@@ -78,15 +75,17 @@ class Workers:
         Tasks start in their order. Unfinished tasks are stopped at the deadline, or when the caller stops iterating.
         A child keeps the last ``shared`` object, so that it is sent to each child once.
         """
-        tasks = () if self.stopped or self.n_workers == 0 else tasks
         self._stopped = threading.Event()
+        tasks = () if self.stopped or self.n_workers == 0 else tasks
         answers = [
             self._pool.submit(self._answer, index, task, shared, self._stopped) for index, task in enumerate(tasks)
         ]
         try:
             seconds = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
-            for answer in as_completed(answers, timeout=seconds):
-                yield answer.result()
+            for future in as_completed(answers, timeout=seconds):
+                answer = future.result()
+                if not (self.stopped and answer.error):  # its child was ended
+                    yield answer
         except TimeoutError:
             pass
         finally:
@@ -97,13 +96,10 @@ class Workers:
         """Whether Ctrl-C came."""
         return self.late == STOPPED
 
-    def stop(self) -> bool:
-        """Run nothing more after Ctrl-C; return False if Ctrl-C is to end everything."""
-        if self.on_stop is None or self.stopped:
-            return False
+    def stop(self) -> None:
+        """End the tasks that run after Ctrl-C, and begin no other."""
         self.late = STOPPED
-        self.on_stop()
-        return True
+        self._stop_tasks()
 
     def _stop_tasks(self) -> None:
         """Kill the busy children; tasks that have not begun do not begin."""
@@ -116,7 +112,7 @@ class Workers:
         """Give a task to an idle child; replace a child that has ended."""
         with self._lock:
             if stopped.is_set():
-                return Answer(index)
+                return Answer(index, error=RuntimeError(STOPPED))
             child = self._idle.pop()
             if child.process.poll() is not None:
                 child.end()
