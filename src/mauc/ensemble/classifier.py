@@ -352,10 +352,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             encoded = self._encode_texts(used, extra, deadline, workers)
         # With one thread, as in a child: the components of texts depend on the number of threads.
         with threadpool_limits(1):
-            numbers = columns.fit_encoded(used, encoded) if is_table else columns.fit_transform(used)
+            numbers = columns._fit_encoded(used, encoded) if is_table else columns.fit_transform(used)
             numbers = numbers if used is X else columns.transform(X)
             if extra is not None:
-                extra = columns.transform_encoded(extra, encoded) if is_table else columns.transform(extra)
+                extra = columns._transform_encoded(extra, encoded) if is_table else columns.transform(extra)
         return numbers, extra
 
     def _encode_texts(

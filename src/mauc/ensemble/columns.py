@@ -276,9 +276,9 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and return ``(N, columns)`` float64."""
-        return self.fit_encoded(X, {})
+        return self._fit_encoded(X, {})
 
-    def fit_encoded(self, X: Any, encoded: Mapping[str, EncodedColumn]) -> Any:
+    def _fit_encoded(self, X: Any, encoded: Mapping[str, EncodedColumn]) -> Any:
         """Fit, and return ``(N, columns)`` float64. ``encoded`` has columns that are encoded already, by name."""
         table = self._table(X, reset=True)
         if table is None:
@@ -301,9 +301,9 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Any:
         """Return ``(N, columns)`` float64."""
-        return self.transform_encoded(X, {})
+        return self._transform_encoded(X, {})
 
-    def transform_encoded(self, X: Any, encoded: Mapping[str, EncodedColumn]) -> Any:
+    def _transform_encoded(self, X: Any, encoded: Mapping[str, EncodedColumn]) -> Any:
         """Return ``(N, columns)`` float64 of the rows that are the ``extra`` rows of columns encoded already."""
         check_is_fitted(self, "n_features_in_")
         table = self._table(X, reset=False)
