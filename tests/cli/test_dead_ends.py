@@ -60,7 +60,9 @@ def test_saved_scores_are_evaluated(run, fails, trees):
     assert re.search(r"holds scores of MAUCStackingClassifier: .*; 3-fold cross-validation", found.stderr)
     call = ("evaluate", "model.scores.npz")
     assert "is not the target of model.scores.npz, 'species'" in fails(*call, "--target", "soil", code=2)
-    assert "mauc compare a.skops b.skops" in fails(*call, "--compare", "trees.csv", code=2)
+    words = fails(*call, "--compare", "trees.csv", code=2)
+    assert words.endswith("their classes: compare models with mauc compare a.skops b.skops")
+    assert fails(*call, "--truth", "trees.csv", code=2).endswith("their classes: leave --truth out")
     for option in (("--missing", "?"), ("--encoding", "cp1250"), ("--sheet", "x"), ("--group", "g"), ("--by", "g")):
         words = fails(*call, *option, code=2)
         assert "model.scores.npz holds the scores, classes and groups of mauc fit, where --missing, --enc" in words

@@ -140,8 +140,6 @@ def _saved_scores(parts: Any, target: str | None, others: list[Any], truth: Any,
     if target not in (None, found.target):
         raise Usage(f"--target {target!r} is not the target of {parts.display}, {found.target!r}: leave it out")
     if others or truth:
-        raise Usage(
-            f"{parts.display} holds the scores of a model and their classes: leave --truth out, and compare models "
-            "with mauc compare a.skops b.skops"
-        )
+        advice = "compare models with mauc compare a.skops b.skops" if others else "leave --truth out"
+        raise Usage(f"{parts.display} holds the scores of a model and their classes: {advice}")
     return found
