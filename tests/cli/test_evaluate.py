@@ -128,6 +128,14 @@ def test_truth_of_other_rows_is_refused(run, fails, scores):
     assert "a.csv has other classes in 'truth' than t.csv (first: row 1)" in words
 
 
+def test_an_empty_target_beside_the_truth_is_no_other_class(run, scores):
+    table, _ = scores
+    table.assign(truth=None).to_csv("s.csv", index=False)
+    table[["truth"]].to_csv("t.csv", index=False)
+    done = run("evaluate", "s.csv", "--target", "truth", "--truth", "t.csv", "--no-report")
+    assert done.exit_code == 0, done.output
+
+
 def test_classes_that_differ_only_as_texts_stay_apart(run, tmp_path):
     text = "score:1,score:1.0,score:2,truth\n.9,.1,.1,1\n.1,.9,.1,1.0\n.1,.1,.9,2\n"
     (tmp_path / "s.csv").write_text(text)

@@ -204,6 +204,14 @@ def test_columns_of_texts_that_are_ready_are_kept_and_all_are_as_without_a_limit
     y = np.arange(90) % 3
     notes = [f"{'abc'[k]}{j} " + "word " * 700 for j, k in enumerate(y)]
     X = pd.DataFrame({"note": notes, "nota": [each[::-1] for each in notes], "size": np.arange(90.0)})
+    days = pd.Series([pd.Timestamp("2024-01-01") + pd.Timedelta(days=7 * j) for j in range(90)], dtype=object)
+    dated = X.assign(day=days)
+    weight = np.where(np.arange(90) < 70, 1.0, 0.0)
+    expected = MAUCStackingClassifier().fit(dated, y, weight)
+    model = MAUCStackingClassifier()
+    model._train(dated, y, weight, extra=dated[60:], deadline=later(), workers=workers)
+    assert [type(steps[-1]).__name__ for steps in model.columns_.steps_.values()][-1] == "DatetimeEncoder"
+    np.testing.assert_array_equal(model.predict_proba(dated), expected.predict_proba(dated))
     alone = MAUCStackingClassifier().fit(X[:60], y[:60])
     model = MAUCStackingClassifier()
     fits = model._train(X[:60], y[:60], extra=X[60:], deadline=later(), workers=workers)

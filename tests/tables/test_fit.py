@@ -380,7 +380,7 @@ def test_control_c_after_training_keeps_the_model(planned, monkeypatch):
     monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: nullcontext(runner))
 
     def interrupted(*arguments, watch, **options):
-        runner.stop()
+        runner.stopped = True
         watch("size")
 
     monkeypatch.setattr("mauc._tables.fit.importance_within", interrupted)

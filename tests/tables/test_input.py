@@ -528,6 +528,7 @@ def test_a_file_without_a_header_loses_no_row(tmp_path, text, encoding):
         "2019,2020,2021\n1.5,2.5,3.5\n",
         "400.5,401.0,401.5,class\n0.1,0.2,0.3,a\n0.1,0.2,0.3,b\n",
         "0,1,2,3\n5.1,3.5,1.4,0.2\n",
+        "1,10,11,2\n0.1,0.2,0.3,0.4\n",
         "name\nname\nother\n",
         "male,age\nmale,3\nfemale,4\n",
         "y,007,10,7\n007,0.1,0.2,0.3\n7,0.1,0.2,0.3\n",

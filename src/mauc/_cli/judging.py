@@ -91,15 +91,15 @@ class ScoreTables:
         classes: list[str] = []
         models: Models = {}
         for table in self.models:
-            if table is not source and self.target_in(table) in table.names:
-                theirs = self._classes_of(table, table)
+            theirs = self._own_classes(table) if table is not source else None
+            if theirs is not None:
                 place = {label: k for k, label in enumerate(true.labels.tolist())}
                 codes = np.array([place.get(label, -1) for label in theirs.labels.tolist()])[theirs.codes]
                 differ = np.flatnonzero(codes != true.codes)
                 if len(differ):
                     raise Failure(
                         f"{table.display} has other classes in {self.target!r} than {source.display} (first: row "
-                        f"{table.row_number(differ[0])}): paired tests need the same rows in the same order"
+                        f"{table.row_number(differ[0])}): both need the same rows in the same order"
                     )
             names = self._score_names(table, keys)
             columns = score_columns(names, judged.labels.tolist(), table.display, self.prefix)
@@ -123,6 +123,17 @@ class ScoreTables:
         """Return the class of each row, named as the columns of another table are."""
         found = table.classes(self.target_in(table))
         return found.renamed(as_in_columns(found.labels.tolist(), scored.names, self.prefix))
+
+    def _own_classes(self, table: ScoreTable) -> RowClasses | None:
+        """Return the class of each row in a table of scores; None if it has none, or gaps where another has them."""
+        if self.target_in(table) not in table.names:
+            return None
+        try:
+            return self._classes_of(table, table)
+        except Failure:
+            if table is self.scores:  # mauc predict copies a target that is not known yet
+                return None
+            raise
 
     def _score_names(self, table: ScoreTable, keys: Collection[str]) -> list[str]:
         return [name for name in table.names if name not in {self.target_in(table), *keys}]

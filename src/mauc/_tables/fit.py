@@ -33,6 +33,7 @@ from mauc._tables.model_file import TableModel, write_model
 from mauc._tables.options import Options
 from mauc._tables.read import Table, as_read, count_of, read_table
 from mauc._tables.saved_scores import (
+    Hashes,
     SavedScores,
     cell_hashes,
     column_digests,
@@ -402,7 +403,9 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
             evaluation = evaluate_holdout(trainer, train, test, until, n_unknown)
     cut = [*evaluation.final.board.cut, *cut]
     tested_on = evaluation.final.n_rows
-    if options.fits_again(tested_on) and not workers.stopped:
+    if options.fits_again(tested_on) and workers.stopped:
+        cut.append("the fit on all rows was not begun when Ctrl-C came")
+    elif options.fits_again(tested_on):
         progress.prefix = "after the test: "
         now = time.monotonic()
         evaluation = replace(evaluation, final=trainer.fit_again(evaluation.final, now + 0.5 * max(0.0, ends - now)))
@@ -419,10 +422,7 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     on_all_rows = final.n_rows > len(train)
     rows = np.arange(len(labels)) if on_all_rows else train
     used = [name for name in data.kinds if name not in final.classifier.columns_.empty_]
-    # Equal rows may be different cases: only a row that occurs once in the table can be recognised.
-    hashes = row_hashes({name: cells[name] for name in used})
-    distinct, times = np.unique(hashes, return_counts=True)
-    hashes = np.intersect1d(distinct[times == 1], hashes[rows])
+    hashes = _hashes_of_single_rows(row_hashes({name: cells[name] for name in used}), rows)
     model = TableModel(
         final.classifier,
         data.kinds,
@@ -448,6 +448,12 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
         training_rows=dict(zip(names.tolist(), n_each.tolist(), strict=True)),
         digests=column_digests(cells) if len(labels) == data.n_rows else {},
     )
+
+
+def _hashes_of_single_rows(hashes: Hashes, rows: Ints) -> Hashes:
+    """Return the hashes of these rows, without those of equal rows: equal rows may be different cases."""
+    distinct, times = np.unique(hashes, return_counts=True)
+    return np.intersect1d(distinct[times == 1], hashes[rows])
 
 
 def _few_rows(data: Data, train: Ints, test: Ints, most: int, seed: int, cut: list[str]) -> tuple[Data, Ints, Ints]:

@@ -289,8 +289,8 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
     A word above numbers is a name, and so is a word above repeating words that it is not one of. Without such a name
     the line is a row of the table if half of its words occur again below, or if most of its cells look like
-    measurements: numbers that are not whole, that repeat, or that stand in the place of every name. Numbers that rise
-    from column to column, such as years or wavelengths, may be names.
+    measurements: numbers that are not whole, that repeat, or that stand above whole numbers in every column. Numbers
+    that rise from column to column, such as years or wavelengths, may be names, and so may class numbers in text order.
 
     >>> has_header(["5.1", "3.5", "setosa"], [["4.9", "3.0", "setosa"]])
     False
@@ -298,6 +298,8 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     True
     >>> has_header(["506", "37", "812"], [["498", "40", "790"]])
     False
+    >>> has_header(["2", "1", "0"], [["0.1", "0.2", "0.7"]])
+    True
     """
     numbers = [value for cell in first if (value := _as_number(cell)) is not None]
     words = {k: cell.strip() for k, cell in enumerate(first) if _as_number(cell) is None and cell.strip()}
@@ -312,8 +314,10 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     if any(words[k] not in below[k] and 2 * len(set(below[k])) <= len(below[k]) for k in words):
         return True
     written = [cell.strip() for cell in first if _as_number(cell) is not None]
-    measured = not words or len(set(written)) < len(written) or any(value != int(value) for value in numbers)
-    rising = all(a < b for a, b in pairwise(numbers))
+    cells = [_as_number(cell) for row in rows for cell in row if cell.strip()]
+    above_whole = not words and all(value is not None and value == int(value) for value in cells)
+    measured = above_whole or len(set(written)) < len(written) or any(value != int(value) for value in numbers)
+    rising = all(a < b for a, b in pairwise(numbers)) or all(a < b for a, b in pairwise(written))
     return not (measured and len(numbers) > 1 and 2 * len(numbers) > len(first) and not rising)
 
 

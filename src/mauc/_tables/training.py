@@ -378,11 +378,18 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
     predicted = np.zeros(len(labels), dtype=np.int64)
     done: list[tuple[Trained, Ints]] = []
     cut: list[str] = []
+
+    def stopped() -> bool:
+        tested = {label for _, each in done for label in labels[each]}
+        return trainer.workers.stopped and len(tested) > 1
+
     for train, test in folds:
+        if stopped():
+            break
         progress.prefix = f"training {len(done) + 1} of {n_trainings}: "
         first = done[0][0] if done else None
         trained = trainer.train(train, test, _next_deadline(deadline, n_trainings - len(done)), first)
-        if done and trainer.workers.stopped:
+        if stopped():
             break  # this fold has not all models
         columns = np.searchsorted(classes, trained.classes)
         own = trained.test_scores[trained.board.winner]

@@ -38,7 +38,7 @@ from mauc.ensemble.combination import LearntCombination, OutOfFold, learn_combin
 from mauc.ensemble.fitting import Fits, InProcess, Runner, TrainingData, Watch, fit_all_rows, fit_folds
 from mauc.ensemble.odds import class_order
 from mauc.ensemble.planner import TREES, Effort, Member, Size, StackPlan, is_refitted, plan_members, starter
-from mauc.ensemble.workers import Workers
+from mauc.ensemble.workers import STOPPED, Workers
 from mauc.model_selection import folds_of, of_some_classes, some_of_each
 
 COMBINATION = "combination"
@@ -347,37 +347,41 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             return X, extra
         columns = self.columns_ = clone(self.columns_)
         used = X if len(used_rows) == _num_samples(X) else _safe_indexing(X, used_rows)
+        further = [*([] if used is X else [X]), *([] if extra is None else [extra])]
         is_table, encoded = isinstance(columns, TableColumns), dict[str, EncodedColumn]()
         if workers is not None and deadline is not None and is_table and has_long_texts(X, workers.n_workers > 0):
-            encoded = self._encode_texts(used, extra, deadline, workers)
+            encoded = self._encode_texts(used, further, deadline, workers)
         # With one thread, as in a child: the components of texts depend on the number of threads.
         with threadpool_limits(1):
             numbers = columns._fit_encoded(used, encoded) if is_table else columns.fit_transform(used)
-            numbers = numbers if used is X else columns.transform(X)
-            if extra is not None:
-                extra = columns._transform_encoded(extra, encoded) if is_table else columns.transform(extra)
-        return numbers, extra
+            others = [
+                columns._transform_encoded(each, encoded, k) if is_table else columns.transform(each)
+                for k, each in enumerate(further)
+            ]
+        return numbers if used is X else others[0], None if extra is None else others[-1]
 
     def _encode_texts(
-        self, table: Any, extra: Any, deadline: float, workers: Workers, min_seconds: float = 2.5
+        self, table: Any, others: list[Any], deadline: float, workers: Workers, min_seconds: float = 2.5
     ) -> dict[str, EncodedColumn]:
-        """Let children encode the columns of texts and dates, by name.
+        """Let children encode the columns of texts and dates, of other tables too; return them by name.
 
         Texts may take minutes. Columns that are not ready after a third of the time will be encoded the quick way. So
         will all if there is no child, or if a third of the time is less than ``min_seconds``, which a child takes to
         start.
         """
         seconds = (deadline - time.monotonic()) / 3
-        names = split_columns(table.infer_objects())[-1]
-        others = dict[Any, Any]() if extra is None else extra
-        tasks = [partial(encode_column, table[name], self.columns_.random_state, others.get(name)) for name in names]
+        table = self.columns_._table(table, reset=True)
+        others = [self.columns_._table(each, reset=False) for each in others]
+        names, seed = split_columns(table)[-1], self.columns_.random_state
+        tasks = [partial(encode_column, table[name], seed, [each[name] for each in others]) for name in names]
         answers = list(workers.run(tasks if seconds > min_seconds else [], time.monotonic() + seconds))
         ready = {str(names[each.index]): each.value for each in answers if each.error is None}
         if len(ready) < len(names):
             # The quick way also after an error: the child may have had too little memory.
             self.columns_.set_params(quick=True)
             errors = [each.error for each in answers if each.error is not None]
-            reason = f"encoding them failed: {errors[0]}" if errors else "there is no time to encode them"
+            no_time = "Ctrl-C came before they were encoded" if workers.stopped else "there is no time to encode them"
+            reason = f"encoding them failed: {errors[0]}" if errors else no_time
             late = f"{len(names) - len(ready)} of {len(names)} columns of " if ready else ""
             self.cut_[f"{late}texts and dates"] = f"are replaced by their places in the alphabet: {reason}"
         return ready
@@ -432,7 +436,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             answers = list(runner.run([task], deadline))
             learnt = answers[0].value if answers else None
             if learnt is None:
-                self.cut_[COMBINATION] = "was not learnt in time: it is the plain mean of the models, or the best one"
+                late = STOPPED if runner.stopped else "was not learnt in time"
+                self.cut_[COMBINATION] = f"{late}: it is the plain mean of the models, or the best one"
         learnt = learnt or mean_or_best(oof, pairs)
         self._combination, self.oof_scores_[COMBINATION] = learnt.combination, learnt.mauc
         self.weights_ = dict(zip(names, learnt.combination.weights.tolist(), strict=True))

@@ -6,7 +6,7 @@ Columns are encoded once, from all training rows and without their classes.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -182,17 +182,17 @@ class EncodedColumn:
     """A column of texts or dates as numbers."""
 
     steps: list[Any]
-    """Fitted transformers, which clean the column and encode it; none if it does not vary."""
+    """Fitted transformers, which clean the column and encode it; none if it has no outputs."""
     outputs: NDArray[np.str_]
     """Names of the numbers."""
     rows: NDArray[np.float32]
     """``(N, outputs)``"""
-    extra: NDArray[np.float32] | None = None
-    """The same numbers of other rows."""
+    others: tuple[NDArray[np.float32], ...] = ()
+    """The same numbers of the rows of other tables."""
 
 
-def encode_column(column: Any, random_state: int | None = 0, extra: Any = None) -> EncodedColumn:
-    """Encode a column of texts or dates by skrub, and other rows of it.
+def encode_column(column: Any, random_state: int | None = 0, others: Sequence[Any] = ()) -> EncodedColumn:
+    """Encode a column of texts or dates by skrub, and the same column of other tables.
 
     skrub's own vectorizer has every step several times, which makes a model file seven times as long to write.
     """
@@ -205,8 +205,8 @@ def encode_column(column: Any, random_state: int | None = 0, extra: Any = None) 
     outputs = np.array(vectorizer.input_to_outputs_[name], dtype=str)
     # The last step only casts to float32.
     steps = list(vectorizer.all_processing_steps_[name][:-1]) if len(outputs) else []
-    others = None if extra is None or not steps else _apply(steps, extra.rename(name))
-    return EncodedColumn(steps, outputs, np.asarray(found, dtype=np.float32), others)
+    applied = tuple(_apply(steps, each.rename(name)) for each in others if steps)
+    return EncodedColumn(steps, outputs, np.asarray(found, dtype=np.float32), applied)
 
 
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -303,8 +303,8 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return ``(N, columns)`` float64."""
         return self._transform_encoded(X, {})
 
-    def _transform_encoded(self, X: Any, encoded: Mapping[str, EncodedColumn]) -> Any:
-        """Return ``(N, columns)`` float64 of the rows that are the ``extra`` rows of columns encoded already."""
+    def _transform_encoded(self, X: Any, encoded: Mapping[str, EncodedColumn], which: int = 0) -> Any:
+        """Return ``(N, columns)`` float64 of one of the ``others`` of columns that are encoded already."""
         check_is_fitted(self, "n_features_in_")
         table = self._table(X, reset=False)
         if table is None:
@@ -314,7 +314,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 warnings.warn(f"column {name!r} was empty in training and is ignored", stacklevel=2)
         columns = {str(name): table[name] for name in self.others_}
         others = [
-            encoded[name].extra if name in encoded else _apply(steps, columns[name].rename(name))
+            encoded[name].others[which] if name in encoded else _apply(steps, columns[name].rename(name))
             for name, steps in self.steps_.items()
         ]
         return self._joined(table, self._numbers(table), others)

@@ -157,10 +157,6 @@ class InProcess:
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
 
-    def stop(self) -> None:
-        """Begin no other task."""
-        self.stopped = True
-
     def run(self, tasks: Sequence[Task], deadline: float, shared: Any = None) -> Iterator[Answer]:
         """Yield the answers in the order of the tasks."""
         if effective_n_jobs(self.n_jobs) > 1:
@@ -170,7 +166,7 @@ class InProcess:
             yield from parallel(delayed(_run)(index, task, shared) for index, task in in_time)
             return
         for index, task in enumerate(tasks):
-            if self.stopped or time.monotonic() > deadline:
+            if time.monotonic() > deadline:
                 return
             yield _run(index, task, shared)
 
@@ -186,16 +182,16 @@ def _run(index: int, task: Task, shared: Any) -> Answer:
 
 
 @contextmanager
-def ctrl_c_stops(runner: Runner, say: Callable[[], None]) -> Iterator[None]:
+def ctrl_c_stops(workers: Workers, say: Callable[[], None]) -> Iterator[None]:
     """Go on after the first Ctrl-C without the tasks that are not ready; the second raises ``KeyboardInterrupt``.
 
     The first raises nothing, for it may come between two runs, when all work would be lost. ``say`` tells of it.
     """
 
     def stop(*_: object) -> None:
-        if runner.stopped:
+        if workers.stopped:
             raise KeyboardInterrupt
-        runner.stop()
+        workers.stop()
         # In a thread: the main thread may be writing to the terminal.
         threading.Thread(target=say).start()
 
