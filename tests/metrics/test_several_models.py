@@ -79,6 +79,28 @@ def test_the_test_of_a_margin_keeps_its_size():
     assert refused <= 16
 
 
+def test_the_margin_has_a_variance_near_one():
+    """At a difference of -0.1 a model of .98 would be above 1 if both moved by the same amount."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    for _ in range(20):
+        a, b = (rng.normal(size=(60, 3)) + 2.9 * np.eye(3)[y] for _ in range(2))
+        found = compare_mauc(y, a, b, margin=0.1)
+        assert 0 < found.pvalue < 1
+        assert (found.pvalue < 0.025) == (found.low > -0.1)
+
+
+def test_several_models_and_a_margin_need_a_reference():
+    y, scores = models()
+    for against in ("best", "all"):
+        with pytest.raises(ValueError, match=r"^against must name a model beside margin, got '\w+': pass the name of"):
+            compare_mauc(y, scores, margin=0.05, against=against)
+    found = compare_mauc(y, scores, margin=0.05, against="m1")
+    again = compare_mauc(y, dict(reversed(scores.items())), margin=0.05, against="m1")
+    assert found == again
+    assert {one.b for one in found} == {"m1"}
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -170,10 +170,12 @@ def compare_mauc(
         name -> scores as ``score_a``, and no ``score_b``.
     against : "best", "all" or a name, default="best"
         With several models: compare each with the best model, with the named model, or all with all. Holm's correction
-        counts all pairs of models, because the data choose the best; with a name, it counts the pairs with that model.
+        of the p-values counts all pairs of models, because the data choose the best; with a name, it counts the pairs
+        with that model. The intervals are not corrected: each covers alone.
     margin : float, optional
-        Test non-inferiority instead, with a one-sided p-value. A small p shows that a is less than ``margin`` worse
-        than b.
+        Test non-inferiority instead, with a one-sided p-value: below half of ``1 - level``, such as 0.025, it shows
+        that a is less than ``margin`` worse than b, and the interval lies above ``-margin``. With several models,
+        ``against`` must name the reference b.
     level, pairs, by, min_sensitivity, min_specificity, labels, sample_weight, absent, groups, n_jobs
         As in :func:`mauc_interval`.
 
@@ -209,6 +211,9 @@ def compare_mauc(
     measure = PairMeasure.checked(by, min_sensitivity, min_specificity)
     margin = None if margin is None else check_real("margin", margin, low=0, high=1)
     given = _models(score_a, score_b, against)
+    if margin is not None and isinstance(score_a, Mapping) and against not in given:
+        advice = "pass the name of the reference: a margin has a direction"
+        raise invalid("against", "must name a model beside margin", repr(against), advice)
     clean = {name: check_scored_classes(y_true, scores, labels, sample_weight, name) for name, scores in given.items()}
     first = next(iter(clean.values()))
     partition, v = scored_pairs(first, pairs, absent)

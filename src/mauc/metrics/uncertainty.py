@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import optimize, special
 
 from mauc._typing import Floats, Ints
 from mauc.partition import ClassPartition
@@ -282,11 +282,22 @@ def comparison_of_moments(
     level: float,
     margin: float | None = None,
 ) -> Comparison:
-    """Return :func:`comparison` from the sums over the rows alone; ``between`` are those of the differences.
+    r"""Return :func:`comparison` from the sums over the rows alone; ``between`` are those of the differences.
 
-    At the difference ``δ + e`` the two scores are ``θ_a + λ_a e`` and ``θ_b − λ_b e``, and the variance is
-    ``(A + B e − C e²) / m``. The interval solves ``e² = t² (A + B e − C e²) / m``. With a ``margin``, the test is
-    one-sided, against a difference of ``-margin``.
+    The interval holds all differences δ with
+
+    .. math:: (\hat\delta - \delta)^2 \le t^2 V(\delta) , \qquad
+        V(\delta) = \frac{x \, \theta_a (1 - \theta_a) + y \, \theta_b (1 - \theta_b)}{m} ,
+
+    where the scores are the likeliest ones that differ by δ (:func:`_likeliest`), so that the variance is never
+    negative. The test compares δ̂ with δ in the same way. With a ``margin``, it is one-sided, against δ = ``-margin``.
+
+    Scores that move by the same amount in opposite directions leave [0, 1], and near it they have too small a variance:
+    with rows of 300, 60 and 15, AUCs of .93 and .98 and a margin of .05, such a test at .025 rejected in .058 of draws.
+
+    References
+    ----------
+    Miettinen, Nurminen: Comparative analysis of two rates. Statistics in Medicine 4, 1985.
     """
     difference = a[0] - b[0]
     one, other = _Model.of(sizes, *a), _Model.of(sizes, *b)
@@ -299,24 +310,53 @@ def comparison_of_moments(
         sizes, between, bernoulli, in_all, 0.5, TEST_SHRINKAGE, np.zeros_like(between.squares)
     )
     theta_a, theta_b = _shrunk(one.score, size), _shrunk(other.score, size)
-    lambda_a, lambda_b = (0.5 * share * size / (size + PRIOR_ROWS) for share in (x, y))
-    constant = x * theta_a * (1.0 - theta_a) + y * theta_b * (1.0 - theta_b)
-    linear = x * lambda_a * (1.0 - 2.0 * theta_a) - y * lambda_b * (1.0 - 2.0 * theta_b)
-    square = x * lambda_a**2 + y * lambda_b**2
-    k = _quantile(level, freedom) ** 2 / size
-    reach = math.sqrt((k * linear) ** 2 + 4.0 * k * constant * (1.0 + k * square))
-    low, high = (difference + (k * linear + end) / (2.0 * (1.0 + k * square)) for end in (-reach, reach))
-    moved = (0.0 if margin is None else -margin) - difference
-    under_null = (constant + linear * moved - square * moved**2) / size
-    above = -abs(moved) if margin is None else moved
-    pvalue = (2.0 if margin is None else 1.0) * float(special.stdtr(freedom, above / math.sqrt(under_null)))
+
+    def variance(delta: float) -> float:
+        first, second = _likeliest(theta_a, theta_b, x, y, delta * size / (size + PRIOR_ROWS))  # shrunk, as the scores
+        return (x * first * (1.0 - first) + y * second * (1.0 - second)) / size
+
+    squared = _quantile(level, freedom) ** 2
+
+    def end(limit: float) -> float:
+        """Return the difference between the estimate and ``limit`` at which the test changes its answer."""
+
+        def excess(delta: float) -> float:
+            return (delta - difference) ** 2 - squared * variance(delta)
+
+        return float(optimize.brentq(excess, difference, limit)) if excess(limit) > 0.0 else limit
+
+    tested = 0.0 if margin is None else -margin
+    distance = (tested - difference) / math.sqrt(variance(tested))
+    one_sided, two_sided = special.stdtr(freedom, distance), 2.0 * special.stdtr(freedom, -abs(distance))
+    pvalue = float(two_sided if margin is None else one_sided)
     return Comparison(
         difference,
-        low=max(-1.0, low),
-        high=min(1.0, high),
-        stderr=math.sqrt(constant / size),
+        low=end(-1.0),
+        high=end(1.0),
+        stderr=math.sqrt((x * theta_a * (1.0 - theta_a) + y * theta_b * (1.0 - theta_b)) / size),
         pvalue=max(pvalue, float(np.finfo(np.float64).tiny)),
     )
+
+
+def _likeliest(theta_a: float, theta_b: float, x: float, y: float, delta: float) -> tuple[float, float]:
+    """Return the two shares that differ by ``delta`` and fit the two given ones best.
+
+    They are the shares of Bernoulli samples of sizes in the ratio y : x, since their variances are in the ratio x : y.
+    The likelihood is largest at a root of a cubic equation (Farrington and Manning, Statistics in Medicine 9, 1990).
+    """
+    if (x, theta_a, delta) < (y, theta_b, 0.0):  # exchanged models give exactly the opposite interval
+        second, first = _likeliest(theta_b, theta_a, y, x, -delta)
+        return first, second
+    square = -(x + y + y * theta_a + x * theta_b + delta * (x + 2.0 * y)) / (3.0 * (x + y))
+    linear = y * delta**2 + delta * (2.0 * y * theta_a + x + y) + y * theta_a + x * theta_b
+    linear /= 3.0 * (x + y)
+    constant = -y * theta_a * delta * (1.0 + delta) / (x + y)
+    shift = square**3 - 1.5 * square * linear + 0.5 * constant
+    radius = math.copysign(math.sqrt(max(square**2 - linear, 0.0)), shift)
+    cosine = min(1.0, max(-1.0, shift / radius**3)) if radius else 0.0
+    first = 2.0 * radius * math.cos((math.pi + math.acos(cosine)) / 3.0) - square
+    first = min(max(first, 0.0, delta), 1.0, 1.0 + delta)  # rounding may leave [0, 1]
+    return first, first - delta
 
 
 def holm(pvalues: Floats) -> Floats:
