@@ -1,4 +1,4 @@
-"""Each level of a column against the other rows."""
+"""Each level of a column against the other levels."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def simulated(n=300, *, weaker=1.0, seed=0):
     return y, rng.normal(size=(n, 3)) + 1.5 * lead * (y[:, None] == NAMES), sex
 
 
-def test_each_level_has_its_score_and_its_difference_to_the_rest():
+def test_each_level_has_its_score_and_its_difference_to_the_other():
     y, scores, sex = simulated(weaker=0.3)
     found = multiclass_auc_report(y, scores, subgroups=sex, output_dict=True)["subgroups"]
     for name in ("f", "m"):
@@ -36,7 +36,11 @@ def test_each_level_has_its_score_and_its_difference_to_the_rest():
     assert found["m"]["difference_high"] < 0
     assert found["m"]["pvalue"] < 0.01
     assert found["m"]["holm"] == found["m"]["pvalue"], "two levels are one comparison"
-    three = multiclass_auc_report(y, scores, subgroups=np.arange(300) // 100, output_dict=True)["subgroups"].values()
+    centre = np.arange(300) // 100
+    three = multiclass_auc_report(y, scores, subgroups=centre, output_dict=True)["subgroups"].values()
+    own = [mauc_interval(y[centre == k], scores[centre == k]).score for k in range(3)]
+    for k, one in enumerate(three):
+        assert one["difference"] == pytest.approx(own[k] - np.mean(np.delete(own, k)))
     assert [one["holm"] for one in three] == pytest.approx(list(holm(np.array([one["pvalue"] for one in three]))))
     assert found["m"]["difference_low"] == pytest.approx(-found["f"]["difference_high"])
 
@@ -44,8 +48,8 @@ def test_each_level_has_its_score_and_its_difference_to_the_rest():
 def test_the_pvalue_is_where_the_interval_touches_zero():
     y, scores, sex = simulated(weaker=0.7)
     partition, codes = ClassPartition(np.searchsorted(NAMES, y), 3), NAMES
-    one = subgroup_scores(partition, scores, codes, sex)[0].difference
-    near = subgroup_scores(partition, scores, codes, sex, level=1 - one.pvalue)[0].difference
+    one = subgroup_scores(partition, scores, codes, sex)[0][0].difference
+    near = subgroup_scores(partition, scores, codes, sex, level=1 - one.pvalue)[0][0].difference
     assert min(abs(near.low), abs(near.high)) < 1e-6
 
 
@@ -63,7 +67,7 @@ def test_text():
     y, scores, sex = simulated(weaker=0.3)
     text = multiclass_auc_report(y, scores, subgroups=sex)
     table = text.split("\n\n", 3)[3].splitlines()
-    assert " ".join(table[0].split()) == "MAUC 95 % interval support against the rest 95 % interval p"
+    assert " ".join(table[0].split()) == "MAUC 95 % interval support minus the others 95 % interval p"
     assert [line.split()[0] for line in table[2:]] == ["f", "m"]
     assert len({len(line) for line in table if line}) == 1
 
@@ -101,8 +105,46 @@ def test_groups():
     assert together["difference_high"] - together["difference_low"] > 0.9 * (
         alone["difference_high"] - alone["difference_low"]
     )
-    with pytest.warns(UndefinedMetricWarning, match="some groups have rows in several levels"):
-        multiclass_auc_report(y, scores, subgroups=sex, groups=np.arange(300) // 6)
+
+
+def test_levels_whose_scores_are_shifted_do_not_differ():
+    """Pairs of rows of different centres are ranked by the shift; no level has such pairs."""
+    rng = np.random.default_rng(0)
+    y, centre = np.arange(900) % 3, np.repeat(["a", "b", "c"], 300)
+    within = rng.normal(size=(300, 3)) + 1.5 * np.eye(3)[y[:300]]
+    scores = np.concatenate([within + shift * np.array([1.0, -1.0, 0.5]) for shift in (0.0, 2.0, -2.0)])
+    found = multiclass_auc_report(y, scores, subgroups=centre, output_dict=True)
+    for one in found["subgroups"].values():
+        assert one["difference"] == pytest.approx(0, abs=1e-12)
+        assert one["pvalue"] > 0.99
+    assert found["subgroups_pvalue"] > 0.99
+    assert "Any difference between the levels: p = 1" in multiclass_auc_report(y, scores, subgroups=centre)
+
+
+def test_any_difference_is_found_without_a_level_that_stands_out():
+    rng = np.random.default_rng(0)
+    y, centre = np.arange(1200) % 3, np.repeat(np.arange(4), 300)
+    lead = np.array([0.5, 1.0, 1.5, 2.0])[centre]
+    scores = rng.normal(size=(1200, 3)) + lead[:, None] * np.eye(3)[y]
+    found = multiclass_auc_report(y, scores, subgroups=centre, output_dict=True)
+    assert found["subgroups_pvalue"] < 1e-6
+    two = multiclass_auc_report(y, scores, subgroups=centre > 1, output_dict=True)
+    assert two["subgroups_pvalue"] == two["subgroups"]["True"]["pvalue"]
+
+
+def test_groups_in_several_levels_are_paired():
+    """Each patient is scored in both centres, by nearly the same scores: the two scores rise and fall together."""
+    rng = np.random.default_rng(0)
+    y = np.arange(150) % 3
+    once = rng.normal(size=(150, 3)) + 1.2 * np.eye(3)[y]
+    scores = np.concatenate([once, once + 0.1 * rng.normal(size=once.shape)])
+    centre, patient = np.repeat(["a", "b"], 150), np.tile(np.arange(150), 2)
+    alone, paired = (
+        multiclass_auc_report(np.tile(y, 2), scores, subgroups=centre, groups=g, output_dict=True)["subgroups"]["a"]
+        for g in (None, patient)
+    )
+    width = [one["difference_high"] - one["difference_low"] for one in (paired, alone)]
+    assert width[0] < 0.5 * width[1]
 
 
 def test_reports():
@@ -120,7 +162,7 @@ def test_reports():
     ("subgroups", "message"),
     [
         (["f"], r"^subgroups must have the shape \(300,\), got \(1,\): pass the level of each row"),
-        (["f"] * 300, r"^subgroups must have two levels or more, got only f: a level is compared"),
+        (["f"] * 300, r"^subgroups must have two levels or more, got only f: levels are compared"),
         ([None] * 300, r"^subgroups must hold a value for every row, got None in row 0"),
     ],
 )

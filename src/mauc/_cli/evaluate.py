@@ -44,7 +44,8 @@ def evaluate(
         typer.Option(help="Column of groups, such as the patient: intervals account for dependent rows."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="Column of subgroups, such as the sex: each is compared with the other rows.")
+        str | None,
+        typer.Option(help="Column of subgroups, such as the sex: each is compared with the mean of the others."),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     drop_unlabelled: DropUnlabelled = False,

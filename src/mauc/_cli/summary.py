@@ -110,7 +110,9 @@ def subgroups(judgement: Judgement) -> list[TextTable]:
     """Return the scores of the first model on each subgroup; nothing if there are none."""
     if not judgement.subgroups:
         return []
-    title = "Subgroups, each against the other rows; p: corrected for the number of levels"
+    title = "Subgroups, each minus the mean of the others; p: corrected for the number of levels"
+    if len(judgement.subgroups) > 2 and not math.isnan(judgement.subgroups_pvalue):
+        title += f"; any difference: p = {_pvalue(judgement.subgroups_pvalue)}"
     table = TextTable(title, ["level"], ("test rows", "MAUC", f"{judgement.level_text} interval", "difference", "p"))
     for one in judgement.subgroups:
         known, tested = not math.isnan(one.mauc.score), not math.isnan(one.holm)
@@ -126,4 +128,8 @@ def subgroups(judgement: Judgement) -> list[TextTable]:
 
 def _tested(difference: float, pvalue: float) -> tuple[str, str]:
     """Return a difference and its p-value as cells."""
-    return f"{difference:+z.4f}", "<0.001" if pvalue < 0.001 else f"{pvalue:.3f}"
+    return f"{difference:+z.4f}", _pvalue(pvalue)
+
+
+def _pvalue(pvalue: float) -> str:
+    return "<0.001" if pvalue < 0.001 else f"{pvalue:.3f}"

@@ -29,7 +29,7 @@ __all__ = ["multiclass_auc_report"]
 
 SUMMARY = {"MAUC": "ovo", "one-vs-rest": "ova"}
 """The rows below the classes, and the pair weights of each."""
-SUBGROUPS = "subgroups"
+SUBGROUPS, ANY_DIFFERENCE = "subgroups", "subgroups_pvalue"
 
 
 def multiclass_auc_report(
@@ -69,7 +69,8 @@ def multiclass_auc_report(
         Groups of dependent rows, and confidence level of the intervals; see :func:`mauc_interval`.
     subgroups : (N,) array, optional
         The level of each row, such as the sex or the centre. A second table has the multiclass AUC of each level, and
-        its difference to all other rows with a test and Holm's correction for the number of levels.
+        its difference to the mean of the other levels, with a test and Holm's correction for the number of levels.
+        With three levels or more, a line before it tests whether they differ at all.
     digits : int, default=3
         Decimals of the text.
     output_dict : bool, default=False
@@ -83,7 +84,8 @@ def multiclass_auc_report(
         numbers are NaN and ``"hardest"`` is None.
         With ``subgroups``, ``"subgroups"`` is a dict of dicts by level, with ``"auc"``, ``"low"``, ``"high"`` and
         ``"support"`` of the level, ``"difference"``, ``"difference_low"``, ``"difference_high"``, ``"pvalue"`` and
-        ``"holm"`` of its comparison with all other rows, and ``"absent"``, the classes without rows in the level.
+        ``"holm"`` of its comparison with the other levels, and ``"absent"``, the classes without rows in the level.
+        ``"subgroups_pvalue"`` is that of the test of any difference between the levels.
         The text ends with a note if a small class may hide errors from the interval, see :func:`mauc_interval`.
 
     Notes
@@ -140,18 +142,18 @@ def multiclass_auc_report(
             found = interval(sample, score, influence, level)
             note = note or (small_class_note(sample, influence, names) if pairs == "ovo" else "")
         report[name] = _entry(found, support.sum())
-    by_level = None
+    by_level, together = None, float("nan")
     if subgroups is not None:
-        by_level = subgroup_scores(
+        by_level, together = subgroup_scores(
             partition, scored.scores, np.asarray(names), subgroups, groups=group_codes, level=level
         )
         for about in subgroup_notes(by_level):
             warnings.warn(about, UndefinedMetricWarning, stacklevel=2)
     if output_dict:
-        return report if by_level is None else {**report, SUBGROUPS: _as_dicts(by_level)}
+        return report if by_level is None else {**report, SUBGROUPS: _as_dicts(by_level), ANY_DIFFERENCE: together}
     text = _text(report, names, level, digits)
     if by_level is not None:
-        text += "\n\n" + _subgroup_text(by_level, level, digits)
+        text += "\n\n" + _subgroup_text(by_level, together, level, digits)
     return text + ("\n\n" + "\n".join(textwrap.wrap(f"Note: {note}.", 80)) if note else "")
 
 
@@ -160,9 +162,11 @@ def _names(scored: ScoredClasses, target_names: ArrayLike | None) -> list[str]:
     if len(names) != len(scored.labels):
         requirement, advice = f"must have the shape ({len(scored.labels)},)", "pass one name per class"
         raise invalid("target_names", requirement, f"{len(names)} names", advice)
-    twice = next((name for name in names if names.count(name) > 1 or name in (*SUMMARY, SUBGROUPS)), None)
+    twice = next(
+        (name for name in names if names.count(name) > 1 or name in (*SUMMARY, SUBGROUPS, ANY_DIFFERENCE)), None
+    )
     if twice is not None:
-        requirement = f"must differ from each other and from {', '.join(SUMMARY)} and {SUBGROUPS}"
+        requirement = f"must differ from each other and from {', '.join(SUMMARY)}, {SUBGROUPS} and {ANY_DIFFERENCE}"
         raise invalid("names of classes", requirement, twice, "pass target_names=[…], all different")
     return names
 
@@ -187,10 +191,10 @@ def _entry(found: Interval | None, support: np.number) -> dict[str, Any]:
     return {"auc": auc, "low": low, "high": high, "support": support.item()}
 
 
-def _subgroup_text(found: list[Subgroup], level: float, digits: int) -> str:
-    """Return a table with a line for each level."""
+def _subgroup_text(found: list[Subgroup], together: float, level: float, digits: int) -> str:
+    """Return the test of any difference, and a table with a line for each level."""
     span = f"{100 * level:g} % interval"
-    rows = [("", "MAUC", span, "support", "against the rest", span, "p")]
+    rows = [("", "MAUC", span, "support", "minus the others", span, "p")]
     for one in found:
         d, m = one.difference, one.mauc
         score = ("–", "–") if np.isnan(m.score) else _score_cells(m.score, m.low, m.high, f".{digits}f")
@@ -199,7 +203,10 @@ def _subgroup_text(found: list[Subgroup], level: float, digits: int) -> str:
             test = (*_score_cells(d.difference, d.low, d.high, f"+.{digits}f"), f"{one.holm:.2g}")
         rows.append((one.level, *score, f"{one.rows:,}", *test))
     lines = _aligned(rows)
-    return "\n".join([lines[0], "", *lines[1:]])
+    first = (
+        [] if len(found) == 2 or np.isnan(together) else [f"Any difference between the levels: p = {together:.2g}", ""]
+    )
+    return "\n".join([*first, lines[0], "", *lines[1:]])
 
 
 def _text(report: dict[str, dict[str, Any]], names: list[str], level: float, digits: int) -> str:

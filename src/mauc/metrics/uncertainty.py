@@ -8,6 +8,7 @@ DeLong's. docs/results/intervals.md has the measured coverage and size.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -248,15 +249,106 @@ def interval(sample: Sample, score: float, influence: Floats, level: float) -> I
 
 def interval_of_moments(sizes: Sizes, score: float, moments: Moments, level: float) -> Interval:
     """Return :func:`interval` from the sums over the rows alone."""
+    return estimate_of_moments(sizes, score, moments).interval(level)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A score that varies as the share of ``size`` Bernoulli rows, known to ``freedom`` degrees of freedom."""
+
+    score: float
+    size: float
+    freedom: float
+
+    @property
+    def stderr(self) -> float:
+        """The standard error, which is never 0."""
+        shrunk = _shrunk(self.score, self.size)
+        return math.sqrt(shrunk * (1.0 - shrunk) / self.size)
+
+    def interval(self, level: float) -> Interval:
+        """Return Wilson's interval."""
+        low, high = wilson(self.score, _quantile(level, self.freedom) ** 2 / self.size)
+        return Interval(self.score, float(low), float(high), self.stderr)
+
+
+def estimate_of_moments(sizes: Sizes, score: float, moments: Moments) -> Estimate:
+    """Return a score with its effective size, from the sums over the rows alone."""
     model = _Model.of(sizes, score, moments)
     # The common variance is about the mean of all rows, not about that of the class.
     from_common_mean = model.mean - np.average(model.mean, weights=np.where(sizes.counts, sizes.size, 0.0))
     size, freedom = _effective_size(
         sizes, moments, model.bernoulli, score * (1.0 - score), 0.25, INTERVAL_SHRINKAGE, from_common_mean**2
     )
-    low, high = wilson(score, _quantile(level, freedom) ** 2 / size)
-    shrunk = _shrunk(score, size)
-    return Interval(score, float(low), float(high), stderr=math.sqrt(shrunk * (1.0 - shrunk) / size))
+    return Estimate(score, size, freedom)
+
+
+def contrast(
+    estimates: Sequence[Estimate], weights: Floats, level: float, correlation: Floats | None = None
+) -> Comparison:
+    r"""Return interval and test of the weighted sum of some scores, whose weights sum to 0.
+
+    The distances of the scores to the ends of their intervals are added as standard errors are, with their correlation
+    (method of variance estimates recovery, Zou, American Journal of Epidemiology 165, 2007):
+
+    .. math:: L = \hat\delta - \sqrt{\sum_{kl} \rho_{kl} \, a_k a_l} ,
+
+    where :math:`a_k = c_k (\hat\theta_k - l_k)` for weights above 0 and :math:`c_k (u_k - \hat\theta_k)` below; the
+    other end exchanges the two. The p-value is one minus the highest level at which the interval excludes 0.
+    """
+    scores, sizes, freedom = (
+        np.array([getattr(one, name) for one in estimates]) for name in ("score", "size", "freedom")
+    )
+    together = np.eye(len(scores)) if correlation is None else correlation
+    difference = float(weights @ scores)
+
+    def ends(at: float) -> tuple[float, float]:
+        low, high = wilson(scores, special.stdtrit(freedom, 0.5 + 0.5 * at) ** 2 / sizes)
+        down, up = weights * (scores - low), weights * (high - scores)
+        below, above = np.where(weights > 0.0, down, up), np.where(weights > 0.0, up, down)
+        return difference - _norm(below, together), difference + _norm(above, together)
+
+    low, high = ends(level)
+    stderr = _norm(weights * [one.stderr for one in estimates], together)
+    return Comparison(difference, max(-1.0, low), min(1.0, high), stderr, _touching(difference, ends))
+
+
+def _norm(x: Floats, together: Floats) -> float:
+    return math.sqrt(max(0.0, float(x @ together @ x)))
+
+
+def _touching(difference: float, ends: Callable[[float], tuple[float, float]], smallest: float = 1e-15) -> float:
+    """Return one minus the highest level at which the interval excludes 0."""
+    if difference == 0.0:
+        return 1.0
+
+    def distance(log_pvalue: float) -> float:
+        low, high = ends(-math.expm1(log_pvalue))
+        return low if difference > 0.0 else -high
+
+    least = math.log(smallest)
+    return smallest if distance(least) > 0.0 else math.exp(optimize.brentq(distance, least, 0.0))
+
+
+def any_difference(estimates: Sequence[Estimate], correlation: Floats | None = None) -> float:
+    r"""Return the p-value of the test that the true scores of two or more estimates are all equal.
+
+    With the variances :math:`s_k^2 = \bar\theta (1 - \bar\theta) / m_k` at the common score and their covariance
+    matrix :math:`\Sigma`, the statistic is :math:`Q = \min_\mu (\hat\theta - \mu)^T \Sigma^{-1} (\hat\theta - \mu)`.
+    It has Welch's F distribution (Biometrika 38, 1951), which allows for the degrees of freedom of the variances.
+    """
+    scores, sizes, freedom = (
+        np.array([getattr(one, name) for one in estimates]) for name in ("score", "size", "freedom")
+    )
+    k = len(scores)
+    common = _shrunk(float(np.average(scores, weights=sizes)), float(sizes.sum()))
+    deviation = np.sqrt(common * (1.0 - common) / sizes)
+    covariance = np.diag(deviation**2) if correlation is None else correlation * np.outer(deviation, deviation)
+    precision = np.linalg.pinv(covariance, hermitian=True)
+    centred = scores - precision.sum(axis=0) @ scores / precision.sum()
+    unsure = float(np.sum((1.0 - sizes / sizes.sum()) ** 2 / freedom))
+    ratio = float(centred @ precision @ centred) / (k - 1) / (1.0 + 2.0 * (k - 2) / (k**2 - 1) * unsure)
+    return float(special.fdtrc(k - 1, (k**2 - 1) / (3.0 * unsure), ratio))
 
 
 def wilson(share: Floats | float, k: Floats | float) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -115,6 +116,8 @@ class Judgement:
     """``(N,)`` number of the group of each row; None if all rows are independent."""
     subgroups: tuple[Subgroup, ...] = ()
     """The first model on the rows of each level of a column."""
+    subgroups_pvalue: float = math.nan
+    """Of the test of any difference between the levels."""
 
     @property
     def n_rows(self) -> int:
@@ -173,7 +176,7 @@ def judge(
         tests allow for that, see :func:`mauc.mauc_interval`.
     subgroups : (N,) array, optional
         Level of each row, such as the sex. The first model is judged on the rows of each level and tested against the
-        other rows.
+        mean of the other levels.
     level : float, default=0.95
         Level of all intervals.
     listed : int, default=30
@@ -233,8 +236,11 @@ def judge(
     )
     absent = tuple(str(label) for label in first.labels[counts == 0])
     by_level: list[Subgroup] = []
+    together = math.nan
     if subgroups is not None:
-        by_level = subgroup_scores(partition, scores[0], np.asarray(names), subgroups, groups=group_codes, level=level)
+        by_level, together = subgroup_scores(
+            partition, scores[0], np.asarray(names), subgroups, groups=group_codes, level=level
+        )
     return _judgement(
         list(map(str, given)),
         scores,
@@ -249,6 +255,7 @@ def judge(
         further=further,
         groups=group_codes,
         subgroups=tuple(by_level),
+        subgroups_pvalue=together,
     )
 
 

@@ -1,5 +1,6 @@
 """Write a judgement as JSON and as tables."""
 
+import math
 from typing import Any
 
 from mauc.report.judgement import Judgement, PairScore
@@ -49,6 +50,7 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
         if further is None or further.calibration is None
         else {"error": further.calibration.error, "bins": tables["calibration"]},
         "subgroups": tables.get("subgroups", []),
+        "subgroups_pvalue": None if math.isnan(judgement.subgroups_pvalue) else judgement.subgroups_pvalue,
         "absent": list(judgement.absent),
         "notes": list(judgement.notes),
     }
