@@ -45,7 +45,7 @@ def evaluate(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="Column of subgroups, such as the sex: each is compared with the mean of the others."),
+        typer.Option(help="Column of subgroups, such as the sex: each minus the mean of the others."),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     drop_unlabelled: DropUnlabelled = False,
