@@ -8,8 +8,7 @@ from sklearn.metrics import roc_curve
 from sklearn.model_selection import cross_validate
 
 from mauc import MulticlassROCDisplay, mauc_interval, mauc_score, multiclass_auc_report, pairwise_auc
-from mauc.metrics.curves import ROCCurve, band, simultaneous_quantile
-from mauc.metrics.uncertainty import Interval
+from mauc.metrics.curves import band, curves_of, simultaneous_quantile
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -160,9 +159,40 @@ def test_bands(bands):
     assert (high <= highest).all()
     assert ((low >= 0) & (low <= high) & (high <= 1)).all()
     assert (high - low)[1:-1].min() > 0
-    grouped = MulticlassROCDisplay.from_predictions(y, scores, groups=np.arange(len(y)) // 4)
-    wide = np.subtract(*grouped.band(grouped.curves[1])[::-1])
-    assert wide.mean() > 1.2 * np.subtract(*display.band(display.curves[1])[::-1]).mean()
+
+
+@pytest.mark.parametrize(("copies", "widest"), [(0, 1.15), (4, 2.3)])
+def test_bands_of_groups_are_those_of_the_independent_rows_in_them(copies, widest):
+    """Groups of five independent rows say as much as the rows, groups of five equal rows as one of them."""
+    y, scores = simulated()
+    y, scores = np.repeat(y, 1 + copies), np.repeat(scores, 1 + copies, axis=0)
+    order = np.random.default_rng(0).permutation(len(y)) if copies == 0 else np.arange(len(y))
+    alone, grouped = (
+        np.subtract(*display.band(display.curves[1])[::-1]).mean()
+        for display in (
+            MulticlassROCDisplay.from_predictions(y[order], scores[order], groups=groups)
+            for groups in (None, np.arange(len(y)) // 5)
+        )
+    )
+    assert 0.8 * widest < grouped / alone < widest
+
+
+def test_bands_cover_where_a_rare_class_is_the_hard_one():
+    """Half of the false positive rate is that of ten rows."""
+    rng, x = np.random.default_rng(0), np.linspace(0.005, 0.995, 100)
+    y = np.repeat([0, 1, 2], [300, 300, 10])
+    threshold = np.linspace(-6, 6, 5001)
+    fpr = (stats.norm.sf(threshold + 1.5) + stats.norm.sf(threshold)) / 2
+    truth = np.interp(x, fpr[::-1], stats.norm.sf(threshold - 1.5)[::-1])
+    point, whole = [], []
+    for _ in range(60):
+        scores = rng.normal(size=(len(y), 3)) + np.array([1.5, -1.5, 0.0])[y][:, None]
+        (curve,), *_ = curves_of(y, scores, classes=[0])
+        for found, quantile in ((point, 1.96), (whole, simultaneous_quantile(curve, x, 0.95, draws=100))):
+            low, high = band(curve, x, quantile)
+            found.append((low <= truth) & (truth <= high))
+    assert np.mean(point, axis=0).min() > 0.87
+    assert np.mean(np.all(whole, axis=1)) > 0.9
 
 
 @pytest.mark.parametrize(("positives", "negatives", "lead"), [(30, 100, 1.5), (12, 40, 0.5)])
@@ -172,9 +202,10 @@ def test_bands_cover(positives, negatives, lead):
     own = np.arange(positives + negatives) < positives
     point, whole = [], []
     for _ in range(80):
-        fpr, tpr, _ = roc_curve(own, rng.normal(size=len(own)) + lead * own)
-        sizes = (Interval(0.0, 0.0, 0.0, 0.0), positives, negatives)
-        curve = ROCCurve("", fpr, tpr, *sizes)
+        scores = rng.normal(size=len(own)) + lead * own
+        fpr, tpr, _ = roc_curve(own, scores, drop_intermediate=False)
+        (curve,), *_ = curves_of(own, np.column_stack([-scores, scores]), classes=[True])
+        np.testing.assert_allclose([curve.fpr, curve.tpr], [fpr, tpr], atol=1e-12)
         for found, quantile in ((point, 1.96), (whole, simultaneous_quantile(curve, x, 0.95, draws=100))):
             low, high = band(curve, x, quantile)
             found.append((low <= truth + 1e-9) & (truth <= high + 1e-9))

@@ -99,8 +99,8 @@ def test_two_classes_by_one_column():
         ({"target_names": ["a"]}, "target_names must have the shape (4,), got 1 names: pass one name per class"),
         (
             {"target_names": ["a", "b", "b", "c"]},
-            "names of classes must differ from each other and from MAUC, one-vs-rest, subgroups, subgroups_pvalue, got b: pass "
-            "target_names=[…]",
+            "names of classes must differ from each other and from MAUC, one-vs-rest, subgroups and "
+            "subgroups_pvalue, got b: pass target_names=[…]",
         ),
         ({"target_names": ["a", "b", "MAUC", "c"]}, "got MAUC: pass target_names"),
         ({"target_names": ["a", "b", "subgroups", "c"]}, "got subgroups: pass target_names"),

@@ -167,7 +167,7 @@ class Levels:
     def any_difference(self) -> float:
         """Return the p-value of the test that all levels have the same score."""
         used = np.flatnonzero(self.pairs.any(axis=(1, 2)))
-        common = self.pairs[used].all(axis=0)
+        common = np.all(self.pairs[used], axis=0)
         if len(used) < 2 or not common.any():
             return math.nan
         parts = [self.of(int(k), common) for k in used]

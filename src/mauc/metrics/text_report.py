@@ -45,7 +45,7 @@ def multiclass_auc_report(
     level: float = 0.95,
     digits: int = 3,
     output_dict: bool = False,
-) -> str | dict[str, dict[str, Any]]:
+) -> str | dict[str, Any]:
     r"""Build a text report of multiclass AUC with intervals, in the style of scikit-learn's ``classification_report``.
 
     The row of class i shows the mean of row i of :func:`pairwise_auc`, in which each other class counts the same:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from mauc._typing import Floats, Ints
-from mauc.metrics.uncertainty import wilson
+from mauc.metrics.uncertainty import design_effect, wilson
 
 ALL = slice(None)
 
@@ -47,10 +47,7 @@ def share_of(hit: NDArray[np.bool_], groups: Ints | None, level: float, rows: ND
 def independent_rows(
     hit: NDArray[np.bool_] | Floats, groups: Ints | None, rows: NDArray[np.bool_] | slice = ALL
 ) -> float:
-    """Return the effective sample size: N, or with groups N divided by the design effect.
-
-    The design effect is the variance of the group sums over that of independent rows. Three groups of equal rows are
-    added to stabilise it.
+    """Return the effective sample size: N, or with groups N over the :func:`design_effect`.
 
     >>> independent_rows(np.array([1.0, 1.0, 0.0, 0.0] * 25), np.repeat(np.arange(50), 2)) < 55
     True
@@ -58,13 +55,7 @@ def independent_rows(
     hit = hit[rows]
     if groups is None or not len(hit):
         return float(len(hit))
-    _, of_row, counts = np.unique(groups[rows], return_inverse=True, return_counts=True)
-    centred = np.asarray(hit, dtype=np.float64) - np.mean(hit)
-    of_groups, of_rows = float(np.square(np.bincount(of_row, centred)).sum()), float(np.square(centred).sum())
-    per_group = float(np.square(counts).sum()) / len(centred)
-    added = 3.0 * of_rows / len(centred)
-    effect = (added * per_group + of_groups) / (added + of_rows) if of_rows > 0.0 else per_group
-    return len(centred) / min(max(effect, 1.0), per_group)
+    return len(hit) / design_effect(np.asarray(hit, dtype=np.float64) - np.mean(hit), groups[rows])
 
 
 def at_least(hits: float, rows: float, level: float) -> float:

@@ -115,7 +115,7 @@ class MulticlassROCDisplay(Display):
         for k, curve in enumerate(self.curves):
             color, line = COLORS[k % 6], ("-", "--", ":")[k // 6 % 3]
             self.lines_ += axes.plot(*_drawn(curve), color=color, linestyle=line, linewidth=1.8, label=_label(curve))
-            if bands is not None and np.isfinite(curve.positives):
+            if bands is not None and curve.positives is not None:
                 low, high = self.band(curve, simultaneous=bands == "simultaneous")
                 self.bands_.append(axes.fill_between(GRID, low, high, color=color, alpha=0.16, linewidth=0, zorder=1))
             if curve.point is not None:
