@@ -79,3 +79,27 @@ def test_bad_pilot():
         mauc_sample_size(y, scores, width=0.1)
     with pytest.raises(ValueError, match="score_b must differ from y_score, got the same scores"):
         mauc_sample_size(y, scores, scores, difference=0.1)
+
+
+def test_the_design_effect_is_that_of_the_goal():
+    """Both models find the same groups hard: the score varies more with groups, the difference does not."""
+    rng = np.random.default_rng(0)
+    y, group = np.repeat([0, 1, 2], 120), np.arange(360) // 4
+    shared = rng.normal(size=(360, 3)) + 1.5 * np.eye(3)[y] + 2 * rng.normal(size=(90, 3))[group]
+    a, b = (shared + 0.7 * rng.normal(size=shared.shape) for _ in range(2))
+    alone, width = (mauc_sample_size(y, a, width=0.1, groups=g, n_draws=20) for g in (None, group))
+    difference = mauc_sample_size(y, a, b, difference=0.05, groups=group, n_draws=20)
+    assert alone.design_effect == 1.0
+    assert width.design_effect > 1.5 > 1.2 > difference.design_effect
+    assert width.rows == pytest.approx(alone.rows * width.design_effect, abs=3)
+    expected = [compare_mauc(y, a, b, groups=g).stderr for g in (group, None)]
+    assert difference.design_effect == pytest.approx((expected[0] / expected[1]) ** 2)
+
+
+def test_the_pilot_bounds_the_size():
+    rng = np.random.default_rng(0)
+    few, many = (mauc_sample_size(*draw(rng, n)[:2], width=0.1, n_draws=20) for n in ([60, 20, 6], [600, 200, 60]))
+    for found in (few, many):
+        assert found.low < found.rows < found.high
+    assert few.high / few.low > 2 * many.high / many.low
+    assert many.high / many.low < 2.5
