@@ -53,7 +53,7 @@ def test_numbers_and_report(run, scores, tmp_path):
         "Models compared",
         "a.csv",
         "b.csv",
-        "Weakest class pairs, by the upper end of the interval\n",
+        "Weakest class pairs; the intervals of all 3 pairs hold together\n",
         "wrote r.html",
     ):
         assert words in people.stdout
@@ -254,7 +254,7 @@ def test_subgroups_of_rows(run, scores):
         assert (one["mauc"], one["pvalue_holm"], one["rows"]) == pytest.approx(
             (same["auc"], same["holm"], same["support"])
         )
-    assert "Subgroups, each against the other rows" in run(*call).stdout
+    assert "Subgroups, each minus the mean of the others" in run(*call).stdout
     assert 'id="h-subgroups"' in Path("r.html").read_text(encoding="utf-8")
 
 

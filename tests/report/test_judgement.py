@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from array_rows import ArrayRows
+from scipy import stats
 
 from mauc import Interval, compare_mauc, mauc_interval, pairwise_auc
 from mauc.metrics.uncertainty import holm
@@ -84,6 +85,26 @@ def test_pairs_are_listed_by_rarity_and_by_what_their_intervals_show(scored):
     assert judge(y, models, listed=4).worst == found.worst[:4]
     assert judge(y, models, listed=0).worst == ()
     assert len(judge(y, models, listed=2).rarest) == 2
+
+
+def test_pairs_that_the_scores_choose_have_simultaneous_intervals(scored):
+    y, models, _ = scored([40, 30, 20, 10])
+    found = judge(y, models)
+    alone = {(p.i, p.j): p.interval for p in judge(y, models, level=0.95 ** (1 / 6)).rarest}
+    assert {(p.i, p.j): p.interval for p in found.worst} == alone
+    two = judge(*scored([40, 30])[:2])
+    assert two.worst == two.rarest, "a single pair is not chosen"
+
+
+def test_the_weakest_pair_is_covered():
+    """All pairs are equal; the interval of the one that looks worst should hold the truth."""
+    y, lead, covered = np.repeat(np.arange(8), 20), 1.2, 0
+    truth = stats.norm.cdf(lead / np.sqrt(2))
+    for seed in range(60):
+        scores = np.random.default_rng(seed).normal(size=(160, 8)) + lead * np.eye(8)[y]
+        worst = judge(y, scores, listed=1).worst[0].interval
+        covered += worst.low <= truth <= worst.high
+    assert covered >= 53
 
 
 def test_a_class_of_one_row_is_not_the_worst_for_that():

@@ -46,9 +46,11 @@ def sizes(judgement: Judgement, training: Mapping[str, int] | None = None, most:
 
 
 def worst_pairs(judgement: Judgement, most: int = 5) -> TextTable:
-    """Return the pairs whose intervals have the lowest upper ends."""
+    """Return the pairs whose simultaneous intervals have the lowest upper ends."""
     pairs = judgement.worst[:most]
-    title = "Weakest class pair" if len(pairs) == 1 else "Weakest class pairs, by the upper end of the interval"
+    n_pairs = len(judgement.labels) * (len(judgement.labels) - 1) // 2
+    title = f"Weakest class pairs; the intervals of all {n_pairs:,} pairs hold together"
+    title = "Weakest class pair" if n_pairs == 1 else title
     headings = ("class", "test rows", "and", "test rows", "AUC", f"{judgement.level_text} interval")
     table = TextTable(title, (), headings)
     names, counts = judgement.labels, judgement.counts

@@ -199,7 +199,7 @@ def compare_mauc(
     >>> bad = good + 2 * rng.normal(size=(200, 3))
     >>> result = compare_mauc(y, good, bad)
     >>> print(f"{result.difference:.3f} [{result.low:.3f}, {result.high:.3f}], p = {result.pvalue:.1g}")
-    0.193 [0.118, 0.265], p = 3e-05
+    0.193 [0.119, 0.267], p = 3e-05
     >>> for found in compare_mauc(y, {"good": good, "bad": bad, "near": good + rng.normal(size=(200, 3))}):
     ...     print(f"{found.a} - {found.b}: {found.difference:+.3f}, p = {found.holm:.1g}")
     bad - good: -0.193, p = 9e-05

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from mauc._typing import Floats, Ints
 from mauc._validation import (
@@ -102,7 +103,10 @@ class Judgement:
     """Each model minus the first one, with Holm's correction for the number of models compared."""
     rarest: tuple[PairScore, ...]
     worst: tuple[PairScore, ...]
-    """The weakest pairs, by the upper end of their intervals, so that small pairs are not listed by chance."""
+    """The weakest pairs, by the upper end of their intervals, so that small pairs are not listed by chance.
+
+    Their intervals are simultaneous: all of the intervals of all pairs hold together with the probability ``level``.
+    """
     absent: tuple[str, ...]
     """Classes that have scores and no row."""
     level: float
@@ -416,6 +420,9 @@ def listed_pairs(
 ) -> tuple[tuple[PairScore, ...], tuple[PairScore, ...]]:
     """Return the rarest pairs, by the product of their class sizes, and the weakest, by the high end of their interval.
 
+    The scores choose the weakest pairs, so their intervals are simultaneous for all P pairs: each has the level
+    ``level ** (1 / P)`` (Šidák). With ten equal classes of 30 rows, the first interval of level .95 covered .46.
+
     Intervals are computed in the order of an estimate of their high end. An interval never ends below its mean: once
     all means left are above the last high end listed, no later pair can be listed. With many pairs the search stops
     after ``searched``: searching all pairs of 200 classes took seconds and changed at most one of thirty.
@@ -424,8 +431,10 @@ def listed_pairs(
     n_i, n_j = counts[i].astype(np.float64), counts[j].astype(np.float64)
     means = (summary.matrix[i, j] + summary.matrix[j, i]) / 2
 
+    together = level ** (1.0 / len(means))
+
     @cache
-    def score(k: int) -> PairScore:
+    def score(k: int, level: float) -> PairScore:
         one, other = int(i[k]), int(j[k])
         if summary.constant[[one, other]].all():
             return PairScore(one, other, 0.5, 0.5, CONSTANT)
@@ -433,18 +442,22 @@ def listed_pairs(
         found = interval_of_moments(sizes, float(means[k]), moments, level)
         return PairScore(one, other, float(summary.matrix[one, other]), float(summary.matrix[other, one]), found)
 
-    # With the variance of random scores, θ(1 − θ)/3 (1/n_i + 1/n_j), and a quantile of 2.
-    _, high = wilson(means, 4.0 * (1.0 / n_i + 1.0 / n_j) / 3.0)
+    # With the variance of random scores, θ(1 − θ)/3 (1/n_i + 1/n_j).
+    _, high = wilson(means, special.ndtri(0.5 + 0.5 * together) ** 2 * (1.0 / n_i + 1.0 / n_j) / 3.0)
     order = np.argsort(high, kind="stable")[: max(listed, searched)]
     least_left = np.minimum.accumulate(means[order][::-1])[::-1]
     worst: list[PairScore] = []
     for k, least in zip(order, least_left, strict=True):
         if len(worst) == listed and (listed == 0 or least > worst[-1].interval.high):
             break
-        insort(worst, score(int(k)), key=lambda pair: (pair.interval.high, pair.interval.score, pair.interval.low))
+        insort(
+            worst,
+            score(int(k), together),
+            key=lambda pair: (pair.interval.high, pair.interval.score, pair.interval.low),
+        )
         del worst[listed:]
     rarest = np.argsort(n_i * n_j, kind="stable")[:listed]
-    return tuple(score(int(k)) for k in rarest), tuple(worst)
+    return tuple(score(int(k), level) for k in rarest), tuple(worst)
 
 
 def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
