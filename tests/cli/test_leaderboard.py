@@ -198,6 +198,8 @@ def test_cross_validation_scores_every_row(run, trees):
     assert found["tested_on"] == "2-fold cross-validation"
     assert found["rows"] == len(trees)
     saved = read_saved_scores(Path("model.skops"))
+    assert saved.folds == 2
+    assert any("2 models that share training rows" in note for note in found["notes"])
     expected = mauc_score(saved.labels, saved.scores, labels=saved.classes)
     assert found["models"][0]["mauc"]["score"] == pytest.approx(expected)
     assert {model["name"] for model in found["models"]} >= {*MEMBERS[1:], "class frequencies"}

@@ -96,6 +96,25 @@ def test_pairs_that_the_scores_choose_have_simultaneous_intervals(scored):
     assert two.worst == two.rarest, "a single pair is not chosen"
 
 
+def test_folds_have_a_larger_variance(scored):
+    """By the factor of Nadeau and Bengio, 1 + K / (K - 1), in every interval and test of an AUC."""
+    y, models, _ = scored([60, 30, 20], models=2)
+    alone, crossed = judge(y, models), judge(y, models, folds=5)
+    for one, other in (
+        (alone.headline.mauc, crossed.headline.mauc),
+        (alone.headline.ova, crossed.headline.ova),
+        (alone.rarest[0].interval, crossed.rarest[0].interval),
+        (alone.further.classes[0].auc, crossed.further.classes[0].auc),
+        (alone.tests[0], crossed.tests[0]),
+    ):
+        assert other.stderr == pytest.approx(1.5 * one.stderr, rel=0.05)
+        assert other.high - other.low > 1.2 * (one.high - one.low)
+    assert crossed.tests[0].pvalue > alone.tests[0].pvalue
+    assert any("5 models that share training rows" in note for note in crossed.notes)
+    with pytest.raises(ValueError, match="folds must be a whole number of at least 2, got 1"):
+        judge(y, models, folds=1)
+
+
 def test_the_weakest_pair_is_covered():
     """All pairs are equal; the interval of the one that looks worst should hold the truth."""
     y, lead, covered = np.repeat(np.arange(8), 20), 1.2, 0

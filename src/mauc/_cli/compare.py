@@ -1,7 +1,7 @@
 """``mauc compare``: models fitted on one table, by the test scores saved beside each."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,7 +43,9 @@ def compare(
                 f"{path} has {len(each.rows)} test rows; the comparison uses the {len(labels)} that all models share"
             )
     names = [path.name if [p.name for p in models].count(path.name) == 1 else str(path) for path in models]
-    found = judge(labels, dict(zip(names, scores, strict=True)), labels=saved[0].classes, groups=groups, level=level)
+    folds = min((each.folds for each in saved if each.folds), default=None)  # fewer folds have the larger factor
+    known: dict[str, Any] = {"labels": saved[0].classes, "groups": groups, "folds": folds}
+    found = judge(labels, dict(zip(names, scores, strict=True)), **known, level=level)
     abouts = {name: f"{each.about}; {each.how}" for name, each in zip(names, saved, strict=True)}
     output.say(
         f"{len(labels)} test rows",

@@ -96,7 +96,12 @@ def evaluate(
         if saved:
             output.note(f"{parts.display} holds scores of {saved.about}; {saved.how}")
             decided = "predicted class: as mauc fit decided"
-            known = {"labels": saved.classes, "y_pred": saved.predicted, "groups": saved.groups}
+            known = {
+                "labels": saved.classes,
+                "y_pred": saved.predicted,
+                "groups": saved.groups,
+                "folds": saved.folds or None,
+            }
             found = judge(saved.labels, {parts.name: saved.scores}, **known, level=level)
         elif in_parts:
             n_files = f"{count_of(len(parts.paths), 'file')}, " if parts.several else ""

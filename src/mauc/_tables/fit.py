@@ -231,6 +231,7 @@ class FittedTable:
             predicted=found.predicted,
             columns=self.digests,
             groups=None if data.groups is None else data.groups[found.rows],
+            folds=found.judgement.folds or 0,
         )
         write_saved_scores(path, saved)
         return path

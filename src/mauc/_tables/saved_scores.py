@@ -130,6 +130,8 @@ class SavedScores:
     """``(n,)`` the class that the model predicts."""
     groups: NDArray[Any] | None = None
     """``(n,)`` group of each row; None if rows are independent."""
+    folds: int = 0
+    """Number of folds of a cross-validation, else 0."""
 
 
 def scores_path(model: Path) -> Path:
@@ -181,7 +183,11 @@ def _read(path: Path, max_size: float) -> tuple[SavedScores, str]:
         found: dict[str, Any] = read_arrays(path, max_size)
         digest = str(found.pop("model"))
         found |= {name: str(found[name]) for name in ("about", "target", "how")}
-        found |= {"n_rows": int(found["n_rows"]), "columns": dict(found["columns"].tolist())}
+        found |= {
+            "n_rows": int(found["n_rows"]),
+            "columns": dict(found["columns"].tolist()),
+            "folds": int(found.get("folds", 0)),
+        }
         saved = SavedScores(**found)
         n, c = len(saved.rows), len(saved.classes)
         shapes_fit = len(saved.labels) == n and saved.scores.shape == (n, c) and saved.predicted.shape == (n,)

@@ -412,7 +412,8 @@ def cross_validate(trainer: Trainer, folds: Sequence[Split], deadline: float) ->
     }
     groups = None if data.groups is None else data.groups[rows]
     decided = classes[predicted[rows]]
-    found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=decided, groups=groups)
+    n_folds = len(done) if len(done) > 1 else None
+    found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=decided, groups=groups, folds=n_folds)
     progress.prefix = f"training {n_trainings} of {n_trainings}: "
     probe, probe_rows = max(done, key=lambda fold: len(np.unique(labels[fold[1]])))
     final = done[0][0]

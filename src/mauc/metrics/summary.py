@@ -62,25 +62,27 @@ def summarise(
     predicted: Ints | None = None,
     *,
     groups: Ints | None = None,
+    overlap: float = 1.0,
     weights: Mapping[str, Floats] | None = None,
     compared: bool = False,
 ) -> ScoreSummary:
     """Summarise ``(N, C)`` scores.
 
     ``predicted`` are the predicted classes; default: the classes with the highest scores. ``groups`` has the group
-    number of each row. ``weights`` are the pair weights ``"ovo"`` and ``"ova"``; default: those of the partition.
+    number of each row, ``overlap`` is that of :class:`Sizes`. ``weights`` are the pair weights ``"ovo"`` and ``"ova"``;
+    default: those of the partition.
     ``compared`` keeps the fingerprint.
     """
     hits = 1.0 * ((scores.argmax(axis=1) if predicted is None else predicted) == partition.codes)
     ovo, ova = ((weights or {}).get(kind, partition.pair_weights(kind)) for kind in ("ovo", "ova"))
     matrix, influence = PairMeasure().matrix_and_influence(partition.problem(scores, ovo, normalised=False))
     of_ova = auc_influence(partition.problem(scores, ova))
-    sample, sample_of_ova = Sample.of(partition, ovo, groups), Sample.of(partition, ova, groups)
+    sample, sample_of_ova = (Sample.of(partition, v, groups, overlap=overlap) for v in (ovo, ova))
 
     def pair(i: int, j: int) -> Spread:
         rows, two = partition.between(j, i)
         problem = two.problem(np.take(scores, rows, axis=0)[:, [j, i]], EACH_OTHER)
-        of_two = Sample.of(two, EACH_OTHER, None if groups is None else groups[rows])
+        of_two = Sample.of(two, EACH_OTHER, None if groups is None else groups[rows], overlap=overlap)
         return Spread(of_two, of_two.moments(auc_influence(problem)))
 
     return ScoreSummary(

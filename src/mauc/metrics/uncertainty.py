@@ -116,6 +116,8 @@ class Sizes:
     """``(C,)`` sum of the squared shares of the columns in the influence of a row; 1 if one column makes all of it."""
     groups: float = field(default=math.inf, kw_only=True)
     """Effective number of groups; infinite if no group has rows of two classes."""
+    overlap: float = field(default=1.0, kw_only=True)
+    """Factor of the variance for scores of models with common training rows; see :func:`overlap_of_folds`."""
 
     @classmethod
     def of_shares(cls, present: NDArray[np.bool_], square: Floats, cube: Floats, v: Floats) -> Sizes:
@@ -187,7 +189,7 @@ class Sample(Sizes):
     cells: Cells | None = field(default=None, kw_only=True)
 
     @classmethod
-    def of(cls, partition: ClassPartition, v: Floats, groups: Ints | None = None) -> Sample:
+    def of(cls, partition: ClassPartition, v: Floats, groups: Ints | None = None, *, overlap: float = 1.0) -> Sample:
         """Return the sample, from the classes of the rows, pair weights, and the group number of each row."""
         cells = None if groups is None else Cells.of(groups, partition)
         if cells is None and partition.sample_weight is None:
@@ -199,7 +201,10 @@ class Sample(Sizes):
             sizes = Sizes.of_shares(partition.present, square, cube, v)
         n_groups = math.inf if cells is None else cells.effective_groups(sizes.weight)
         return cls(
-            sizes.size, sizes.unbiased, sizes.weight, sizes.concentration, partition, groups=n_groups, cells=cells
+            *(sizes.size, sizes.unbiased, sizes.weight, sizes.concentration, partition),
+            groups=n_groups,
+            overlap=overlap,
+            cells=cells,
         )
 
     def moments(self, influence: Floats) -> Moments:
@@ -451,6 +456,16 @@ def _likeliest(theta_a: float, theta_b: float, x: float, y: float, delta: float)
     return first, first - delta
 
 
+def overlap_of_folds(n_folds: int) -> float:
+    r"""Return the factor of the variance of a score that K-fold cross-validation pools.
+
+    Any two training sets share rows. Nadeau and Bengio (Machine Learning 52, 2003) replace the variance
+    :math:`\sigma^2 / K` of a mean over K folds by :math:`(1/K + n_{\mathrm{test}} / n_{\mathrm{train}}) \, \sigma^2`.
+    With :math:`n_{\mathrm{test}} / n_{\mathrm{train}} = 1 / (K - 1)` the factor is :math:`1 + K / (K - 1)`.
+    """
+    return 1.0 + n_folds / (n_folds - 1.0)
+
+
 def holm(pvalues: Floats) -> Floats:
     """Return Holm's corrected p-values: the k-th smallest of K times K − k + 1, made monotone; NaN stays NaN."""
     order = np.argsort(pvalues)
@@ -515,7 +530,7 @@ def _effective_size(
     of_bernoulli = part * shrunk(shrunk(random, known * in_all), known * in_all)
     total = float(variance.sum())
     freedom = total**2 / float(np.sum(variance**2 / (known + shrinkage.freedom)))
-    total *= _between_classes(sizes, moments, shrinkage)
+    total *= _between_classes(sizes, moments, shrinkage) * sizes.overlap
     if not math.isinf(sizes.groups):
         freedom = min(freedom, sizes.groups - 1.0 + shrinkage.freedom)
     return float(of_bernoulli.sum() / total / part.sum()), freedom

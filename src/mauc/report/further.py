@@ -101,6 +101,7 @@ def look_further(
     listed: int,
     predicted: Ints | None,
     groups: Ints | None,
+    overlap: float = 1.0,
 ) -> Further:
     """Return the results by class of the model with these scores and AUCs.
 
@@ -114,7 +115,9 @@ def look_further(
     decisions = [_decision(*rule, partition, level, groups) for rule in rules]
     are_probabilities = scores.min() >= 0.0 and scores.max() <= 1.0
     return Further(
-        classes=_class_scores(partition, scores, np.nanmean(matrix, axis=1), decisions[0].predicted, level, groups),
+        classes=_class_scores(
+            partition, scores, np.nanmean(matrix, axis=1), decisions[0].predicted, level, groups, overlap
+        ),
         decisions=tuple(decisions),
         mistakes=_mistakes(decisions[0], partition, listed, level, groups),
         calibration=_calibration(scores, codes, level, groups) if are_probabilities else None,
@@ -129,6 +132,7 @@ def _class_scores(
     predicted: Ints,
     level: float,
     groups: Ints | None,
+    overlap: float,
 ) -> tuple[ClassScore, ...]:
     """Return the scores of every class; ``auc`` are their ``(C,)`` mean AUCs."""
     found = []
@@ -138,7 +142,7 @@ def _class_scores(
         own, chosen = partition.codes == k, predicted == k
         found.append(
             ClassScore(
-                auc=interval(Sample.of(partition, v, groups), float(auc[k]), influence, level),
+                auc=interval(Sample.of(partition, v, groups, overlap=overlap), float(auc[k]), influence, level),
                 recall=share_of(chosen, groups, level, own),
                 precision=share_of(own, groups, level, chosen),
                 average_precision=float(average_precision_score(own, scores[:, k])),

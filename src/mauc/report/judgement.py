@@ -22,6 +22,7 @@ from mauc._validation import (
     check_predicted,
     check_real,
     check_scored_classes,
+    check_whole,
     invalid,
     listing,
 )
@@ -36,6 +37,7 @@ from mauc.metrics.uncertainty import (
     comparison_of_moments,
     holm,
     interval_of_moments,
+    overlap_of_folds,
     wilson,
 )
 from mauc.partition import ClassPartition
@@ -122,6 +124,8 @@ class Judgement:
     """The first model on the rows of each level of a column."""
     subgroups_pvalue: float = math.nan
     """Of the test of any difference between the levels."""
+    folds: int | None = None
+    """Number of folds if every row was scored by cross-validation."""
 
     @property
     def n_rows(self) -> int:
@@ -159,6 +163,7 @@ def judge(
     y_pred: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     subgroups: ArrayLike | None = None,
+    folds: int | None = None,
     level: float = 0.95,
     listed: int = LISTED,
 ) -> Judgement:
@@ -181,6 +186,9 @@ def judge(
     subgroups : (N,) array, optional
         Level of each row, such as the sex. The first model is judged on the rows of each level and tested against the
         mean of the other levels.
+    folds : int, optional
+        Number of folds if the scores are those of cross-validation, pooled. The models share training rows, so the
+        variance of AUCs and of their differences is larger, by the factor of Nadeau and Bengio.
     level : float, default=0.95
         Level of all intervals.
     listed : int, default=30
@@ -221,8 +229,10 @@ def judge(
     predicted = check_predicted(y_pred, names, len(codes))
     scores = [np.ascontiguousarray(each.scores[:, order]) for each in clean]
     group_codes = check_groups(groups, len(codes))
+    overlap = 1.0 if folds is None else overlap_of_folds(check_whole("folds", folds, least=2))
+    of_rows: dict[str, Any] = {"groups": group_codes, "overlap": overlap}
     summaries = [
-        summarise(partition, each, None if k else predicted, groups=group_codes, compared=len(given) > 1)
+        summarise(partition, each, None if k else predicted, **of_rows, compared=len(given) > 1)
         for k, each in enumerate(scores)
     ]
     training_counts = None
@@ -236,7 +246,7 @@ def judge(
         level=level,
         listed=listed,
         predicted=predicted,
-        groups=group_codes,
+        **of_rows,
     )
     absent = tuple(str(label) for label in first.labels[counts == 0])
     by_level: list[Subgroup] = []
@@ -260,6 +270,7 @@ def judge(
         groups=group_codes,
         subgroups=tuple(by_level),
         subgroups_pvalue=together,
+        folds=folds,
     )
 
 
@@ -463,7 +474,12 @@ def listed_pairs(
 def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
     """Return notes on the limits of these numbers."""
     model, guess = judgement.headline, judgement.guess
-    notes = [*_of_groups(judgement), *_of_few_rows(judgement, few), *_of_hidden_errors(judgement)]
+    notes = [
+        *_of_groups(judgement),
+        *_of_folds(judgement),
+        *_of_few_rows(judgement, few),
+        *_of_hidden_errors(judgement),
+    ]
     notes += [f"{note[0].upper()}{note[1:]}." for note in subgroup_notes(judgement.subgroups)]
     if model.mauc.low <= 0.5 <= model.mauc.high:
         notes.append("The interval of the MAUC contains 0.5: these scores may rank no better than chance.")
@@ -484,6 +500,16 @@ def _of_groups(judgement: Judgement, *, few: int = 30) -> list[str]:
     n_groups = len(np.unique(judgement.groups))
     found = f"The {len(judgement.groups)} test rows are in {n_groups} groups: intervals and tests allow for that."
     return [f"{found} With fewer than {few} groups they are rough." if n_groups < few else found]
+
+
+def _of_folds(judgement: Judgement) -> list[str]:
+    """Say that the models of the folds share training rows."""
+    if judgement.folds is None:
+        return []
+    return [
+        f"The rows were scored by {judgement.folds} models that share training rows: intervals and tests of AUCs allow "
+        "for that by Nadeau and Bengio's factor, a heuristic; intervals of shares, such as recalls, are too narrow."
+    ]
 
 
 def _of_hidden_errors(judgement: Judgement) -> list[str]:
