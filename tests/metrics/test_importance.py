@@ -103,3 +103,16 @@ def test_classes_without_rows_and_wrong_pairs():
         mauc_importance(model, X, y, n_repeats=0)
     with pytest.raises(ValueError, match="y must hold two classes or more, got only the class"):
         mauc_importance(model, X[y == 0], y[y == 0])
+
+
+def test_rows_that_give_values_count():
+    """A tenth of the rows have the other sign: how many these are decides the score after a shuffle."""
+    drops, told, y = [], [], np.repeat([0, 1], 40)
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        sign = np.where(rng.random(80) < 0.1, -1.0, 1.0)
+        X = np.column_stack([sign, sign * (rng.normal(size=80) + 1.5 * y)])
+        (found,) = mauc_importance(lambda X: X[:, [0]] * X[:, [1]], X, y, columns=["0"], n_repeats=20)
+        drops.append(found.drop)
+        told.append(found.stderr)
+    assert 0.85 < np.mean(told) / np.std(drops) < 1.25

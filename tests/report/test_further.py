@@ -134,3 +134,17 @@ def test_report(scored, tmp_path):
     assert tables["classes"]["class"].tolist() == list(report.judgement.labels)
     assert tables["models"]["difference"].notna().tolist() == [False, True]
     assert tables["classes"]["rows"].tolist() == [60, 20, 1]
+
+
+def test_the_calibration_error_of_calibrated_probabilities_is_what_chance_gives():
+    """With 100 rows it is far from 0: the report has its mean beside it."""
+    rng = np.random.default_rng(0)
+    errors, expected = [], []
+    for _ in range(60):
+        given = probabilities(1.5 * rng.normal(size=(100, 3)))
+        y = (given.cumsum(axis=1) < rng.random(100)[:, None]).sum(axis=1)
+        found = judge(y, given, labels=[0, 1, 2], listed=0).further.calibration
+        errors.append(found.error)
+        expected.append(found.by_chance)
+    assert np.mean(errors) > 0.06
+    assert np.mean(expected) == pytest.approx(np.mean(errors), rel=0.05)

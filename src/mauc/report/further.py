@@ -1,10 +1,12 @@
 """Compute results of the first model besides pairs: classes, predicted classes, calibration."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 from sklearn.metrics import average_precision_score, roc_curve
 
 from mauc._typing import Floats, Ints
@@ -77,6 +79,8 @@ class Reliability:
     bins: tuple[Bin, ...]
     error: float
     """Expected calibration error: the mean distance between score and share of right rows."""
+    by_chance: float
+    """What calibrated scores would have on average with these rows: few rows in a bin are never right just as often."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +195,19 @@ def _calibration(scores: NDArray[Any], codes: Ints, level: float, groups: Ints |
     taken = scores.argmax(axis=1)
     bins = reliability(scores[np.arange(len(codes)), taken], taken == codes, level, groups)
     error = sum(part.rows * abs(part.mean - part.right.score) for part in bins) / len(codes)
-    return Reliability(bins, float(error))
+    effect = len(codes) / independent_rows(taken == codes, groups)
+    by_chance = sum(_mean_deviation(part.rows, part.mean) for part in bins) * math.sqrt(effect) / len(codes)
+    return Reliability(bins, float(error), by_chance)
+
+
+def _mean_deviation(rows: int, p: float) -> float:
+    """Return the mean distance of a binomial variable from its mean (de Moivre).
+
+    >>> round(_mean_deviation(2, 0.5), 3)  # 0, 1 or 2 of 2, one time in four, two and one
+    0.5
+    """
+    k = math.floor(rows * p) + 1
+    return 0.0 if k > rows else float(2.0 * k * (1.0 - p) * stats.binom.pmf(k, rows, p))
 
 
 def reliability(

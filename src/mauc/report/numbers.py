@@ -48,7 +48,11 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
         "mistakes": tables.get("mistakes", []),
         "calibration": None
         if further is None or further.calibration is None
-        else {"error": further.calibration.error, "bins": tables["calibration"]},
+        else {
+            "error": further.calibration.error,
+            "error_by_chance": further.calibration.by_chance,
+            "bins": tables["calibration"],
+        },
         "subgroups": tables.get("subgroups", []),
         "subgroups_pvalue": None if math.isnan(judgement.subgroups_pvalue) else judgement.subgroups_pvalue,
         "absent": list(judgement.absent),
