@@ -75,13 +75,23 @@ print(f"{found.difference:+.4f} [{found.low:+.4f}, {found.high:+.4f}], p = {foun
 """,
     ),
     (
-        "How many photographs would halve the interval, and of which class:",
+        "Is one class harder than the others? Simultaneous intervals of the seven classes (Šidák) say what the data know:",
+        """
+together = multiclass_auc_report(y, scores["linear"], groups=lesion, level=0.95 ** (1 / 7), output_dict=True)
+for name in sorted(np.unique(y), key=lambda name: together[name]["auc"])[:4]:
+    print(f"{name}: {together[name]['auc']:.3f} [{together[name]['low']:.3f}, {together[name]['high']:.3f}]")
+""",
+    ),
+    (
+        "How many photographs would halve the interval, and of which class. `groups=` multiplies by the design effect of "
+        "the lesions. `low` and `high` say how well these photographs know the number:",
         """
 from mauc import mauc_sample_size
 
-one = mauc_interval(y, scores["linear"])
-needed = mauc_sample_size(y, scores["linear"], width=(one.high - one.low) / 2)
+one = mauc_interval(y, scores["linear"], groups=lesion)
+needed = mauc_sample_size(y, scores["linear"], width=(one.high - one.low) / 2, groups=lesion)
 print(needed.rows, needed.class_counts)
+print(f"{needed.low} to {needed.high} photographs; design effect {needed.design_effect:.2f}")
 print({name: round(share, 2) for name, share in needed.uncertainty.items()})
 """,
     ),
@@ -93,16 +103,17 @@ other = mauc_interval(y, scores["forest"], groups=lesion)
 names, sizes = np.unique(y, return_counts=True)
 rarest = names[np.argmin(sizes)]
 of_class = multiclass_auc_report(y, scores["linear"], groups=lesion, output_dict=True)
-worst = min(names, key=lambda name: of_class[name]["auc"])
+lowest, next_one = sorted(names, key=lambda name: of_class[name]["auc"])[:2]
 print(
     f"Both models were tested on {len(y):,} photographs of {len(np.unique(lesion)):,} lesions that neither was "
     f"trained on. The multiclass AUC (Hand and Till's M, every pair of the {len(names)} classes counting the same) of "
     f"the linear model was {interval.score:.3f} (95 % CI {interval.low:.3f} to {interval.high:.3f}), that of the "
     f"random forest {other.score:.3f} ({other.low:.3f} to {other.high:.3f}); the difference was "
-    f"{found.difference:+.4f} ({found.low:+.4f} to {found.high:+.4f}, p = {found.pvalue:.2g}, paired test). "
-    f"The class that was hardest to rank was {worst} (AUC {of_class[worst]['auc']:.3f}, "
-    f"{of_class[worst]['low']:.3f} to {of_class[worst]['high']:.3f}); "
-    f"the rarest, {rarest}, had {sizes.min()} photographs. Intervals and tests take the photographs of one lesion as "
+    f"{found.difference:+.4f} ({found.low:+.4f} to {found.high:+.4f}, p = {found.pvalue:.2g}, two-sided paired test). "
+    f"The class with the lowest AUC was {lowest} ({of_class[lowest]['auc']:.3f}), followed by {next_one} "
+    f"({of_class[next_one]['auc']:.3f}); their simultaneous intervals, {together[lowest]['low']:.3f} to "
+    f"{together[lowest]['high']:.3f} and {together[next_one]['low']:.3f} to {together[next_one]['high']:.3f}, overlap. "
+    f"The rarest, {rarest}, had {sizes.min()} photographs. Intervals and tests take the photographs of one lesion as "
     "dependent: their variance is that of influence sums over lesions (DeLong's for independent rows)."
 )
 """

@@ -82,7 +82,9 @@ def mauc_interval(
         The group of each row, such as the patient of an image. Rows of one group may depend on each other: the variance
         is then that of the sums over groups. Default: all rows are independent.
     pairs, by, min_sensitivity, min_specificity, labels, sample_weight, absent, n_jobs
-        As in :func:`mauc_score`. A matrix of pair weights is treated as fixed, and sample weights as sampling weights.
+        As in :func:`mauc_score`. A matrix of pair weights is treated as fixed, and sample weights as sampling weights
+        of rows that are drawn independently: strata of a survey are not taken into account, and its clusters are
+        ``groups``.
 
     Returns
     -------

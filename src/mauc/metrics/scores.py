@@ -156,7 +156,7 @@ def mauc_score(
     Returns
     -------
     float
-        Between 0 and 1; 0.5 for constant scores. NaN with ``UndefinedMetricWarning`` if ``absent="ignore"`` leaves no
+        Between 0 and 1; constant scores have 0.5, or half the width of the region of a partial AUC. NaN with ``UndefinedMetricWarning`` if ``absent="ignore"`` leaves no
         pair.
 
     References
