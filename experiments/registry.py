@@ -25,6 +25,7 @@ EXPERIMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "consistency": ("Show which losses approach the Bayes MAUC as samples grow.", ("torch",)),
     "tabular": ("Compare the stack with single models and other libraries.", ("imblearn", "lightgbm")),
     "longtail": ("Compare losses on long-tailed data, end to end.", ("torch",)),
+    "inference": ("Simulate the coverage of intervals and the size of tests.", ()),
 }
 """By name: a description, and the modules that the fits need. Every report needs matplotlib."""
 

@@ -75,7 +75,7 @@ print(f"{found.difference:+.4f} [{found.low:+.4f}, {found.high:+.4f}], p = {foun
 """,
     ),
     (
-        "Is one class harder than the others? Simultaneous intervals of the seven classes (Šidák) say what the data know:",
+        "Is one class harder than the others? Simultaneous intervals of the seven classes (Šidák) say what is known:",
         """
 together = multiclass_auc_report(y, scores["linear"], groups=lesion, level=0.95 ** (1 / 7), output_dict=True)
 for name in sorted(np.unique(y), key=lambda name: together[name]["auc"])[:4]:
@@ -83,8 +83,8 @@ for name in sorted(np.unique(y), key=lambda name: together[name]["auc"])[:4]:
 """,
     ),
     (
-        "How many photographs would halve the interval, and of which class. `groups=` multiplies by the design effect of "
-        "the lesions. `low` and `high` say how well these photographs know the number:",
+        "How many photographs would halve the interval, and of which class. `groups=` multiplies by the design effect "
+        "of the lesions. `low` and `high` say how well these photographs know the number:",
         """
 from mauc import mauc_sample_size
 

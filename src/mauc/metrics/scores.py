@@ -156,8 +156,8 @@ def mauc_score(
     Returns
     -------
     float
-        Between 0 and 1; constant scores have 0.5, or half the width of the region of a partial AUC. NaN with ``UndefinedMetricWarning`` if ``absent="ignore"`` leaves no
-        pair.
+        Between 0 and 1. Constant scores have 0.5, or half the width of the region of a partial AUC. NaN with
+        ``UndefinedMetricWarning`` if ``absent="ignore"`` leaves no pair.
 
     References
     ----------
