@@ -82,7 +82,7 @@ def test_pdi_of_two_classes_is_the_auc():
 def test_the_multiclass_auc_is_a_measure():
     y, scores = simulated()
     other, groups = scores + np.random.default_rng(1).normal(size=scores.shape), np.arange(len(y)) // 3
-    for options in ({}, {"pairs": "ova"}, {"min_sensitivity": 0.5}):
+    for options in ({}, {"pairs": "ova"}):
         measure = MulticlassAUC(**options)
         assert measure_interval(measure, y, scores, groups=groups).stderr > 0
     assert measure_interval(MulticlassAUC(), y, scores, groups=groups) == mauc_interval(y, scores, groups=groups)

@@ -1,4 +1,4 @@
-"""Intervals, paired and unpaired comparisons of any measure that gives a value and the influences of the rows."""
+"""Intervals, paired and unpaired comparisons of any measure: a function from scores to a value with influences."""
 
 from __future__ import annotations
 
@@ -10,17 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from mauc._typing import By, Floats, Ints, PairName
-from mauc._validation import (
-    check_groups,
-    check_pair_name,
-    check_real,
-    check_scored_classes,
-    class_position,
-    invalid,
-)
+from mauc._typing import Floats, Ints, PairName
+from mauc._validation import check_groups, check_pair_name, check_real, check_scored_classes, class_position, invalid
 from mauc.metrics.inference import score_and_influence, warn_of_singles
-from mauc.metrics.measures import PairMeasure
 from mauc.metrics.scores import scored_pairs
 from mauc.metrics.uncertainty import (
     NO_DIFFERENCE,
@@ -49,10 +41,7 @@ class Scored(NamedTuple):
     @property
     def shares(self) -> Floats:
         """``(N,)`` share of each row in the weight of all."""
-        weight = self.partition.sample_weight
-        if weight is None:
-            return np.full(len(self.scores), 1.0 / len(self.scores))
-        return np.asarray(weight / weight.sum())
+        return np.asarray(self.partition.shares * self.partition.priors[self.partition.codes])
 
     def column(self, of: Any) -> tuple[NDArray[np.bool_], Floats]:
         """Return which rows are of a class, and the scores of that class."""
@@ -75,11 +64,9 @@ class Value(NamedTuple):
 
     value: float
     influence: Floats
-    """``(N,)`` influence of each row."""
+    """``(N,)`` influence of each row. Their mean over the shares of all rows is the error, if ``v`` is None."""
     v: Floats | None = None
-    """Pair weights, if each class is a sample of its own and the value a share of comparisons of their rows: then the
-    influences are those of :func:`score_and_influence`. None if all rows are one sample: then the error is the mean of
-    the influences, over the shares of the rows."""
+    """Pair weights if each class is a sample of its own, as in :func:`score_and_influence`."""
     rows: float | None = None
     """Number of rows of which the value is a share; None if it is no share."""
 
@@ -94,18 +81,14 @@ class Measure(Protocol):
 
 @dataclass(frozen=True)
 class MulticlassAUC:
-    """The multiclass AUC as a measure, with the options of :func:`mauc_score`."""
+    """The multiclass AUC as a measure, with the pairs of :func:`mauc_score`."""
 
     pairs: PairName = "ovo"
-    by: By = "column"
-    min_sensitivity: float | None = None
-    min_specificity: float | None = None
 
     def evaluate(self, scored: Scored) -> Value:
         """Return the multiclass AUC."""
         v = scored.partition.pair_weights(check_pair_name(self.pairs))
-        measure = PairMeasure.checked(self.by, self.min_sensitivity, self.min_specificity)
-        return Value(*score_and_influence(scored.partition, scored.scores, v, measure), v)
+        return Value(*score_and_influence(scored.partition, scored.scores, v), v)
 
 
 @dataclass(frozen=True)
@@ -147,16 +130,9 @@ def measure_interval(
     design effect. Otherwise it is Student's, with the variance :math:`\frac{1}{N (N - 1)} \sum_n \varphi_n^2` of the
     influences, or with ``groups`` that of their sums.
 
-    Parameters
-    ----------
-    measure : PDI, MulticlassAUC, AtThreshold, Calibration or ProbabilityError
-    y_true, y_score, level, labels, sample_weight, groups
-        As in :func:`mauc_interval`. Each class of ``labels`` needs rows.
-
-    Returns
-    -------
-    Interval
-        With ``score``, ``low``, ``high``, ``stderr``.
+    ``measure`` is :class:`PDI`, :class:`MulticlassAUC`, :class:`AtThreshold`, :class:`Calibration` or
+    :class:`ProbabilityError`. The other parameters and the result are as in :func:`mauc_interval`. Each class of
+    ``labels`` needs rows.
 
     Examples
     --------
@@ -191,17 +167,8 @@ def compare_measure(
     which the models differ is added for a share, so that the variance is never 0 (Agresti and Min, Statistics in
     Medicine 24, 2005).
 
-    Parameters
-    ----------
-    measure, labels, sample_weight, groups, level
-        As in :func:`measure_interval`.
-    y_true : (N,) array of classes
-    score_a, score_b : (N, C) arrays of scores of two models
-
-    Returns
-    -------
-    Comparison
-        With ``difference`` (a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. Identical scores give 0 ± 0.
+    The parameters are those of :func:`compare_mauc` and :func:`measure_interval`. The :class:`Comparison` has
+    ``difference`` (a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. Identical scores give 0 ± 0.
     """
     level = check_real("level", level, low=0, high=1)
     a, b = (
@@ -238,20 +205,7 @@ def compare_samples(
     """Compare a measure on two samples without a common row, such as two hospitals or two years.
 
     The distances of both values to the ends of their intervals are added in quadrature (:func:`contrast`); values that
-    are no shares have Welch's t-test.
-
-    Parameters
-    ----------
-    measure, labels, level
-        As in :func:`measure_interval`.
-    y_a, y_b : (N,) and (M,) arrays of classes
-    score_a, score_b : (N, C) and (M, C) arrays of scores
-    groups_a, groups_b : (N,) and (M,) arrays, optional
-
-    Returns
-    -------
-    Comparison
-        With ``difference`` (a minus b), ``low``, ``high``, ``stderr``, ``pvalue``.
+    are no shares have Welch's t-test. Parameters and result are as in :func:`compare_measure`, for each sample.
     """
     level = check_real("level", level, low=0, high=1)
     both = [

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
+from scipy import optimize, special
 
-from mauc._typing import Floats, Ints
+from mauc._typing import Floats
 from mauc._validation import check_choice, class_position, invalid
 from mauc.metrics.any_measure import Scored, Value
 
@@ -32,11 +33,7 @@ class Calibration:
     The influences of the rows are :math:`H^{-1} s_n`, with the gradient :math:`s_n` of the log-likelihood of a row and
     the mean H of minus the second derivatives, so the variance is the sandwich of Huber and White.
 
-    Parameters
-    ----------
-    kind : {"intercept", "slope"}
-    of, against : class
-        The class, and the reference class.
+    ``kind`` is ``"intercept"`` or ``"slope"``, ``of`` the class and ``against`` the reference class.
 
     References
     ----------
@@ -82,45 +79,37 @@ class Calibration:
         return Value(float(found[place]), influence[:, place])
 
 
-def _recalibrated(
-    predictors: Floats, own: Any, shares: Floats, *, slopes: bool, most: int = 50, tolerance: float = 1e-10
-) -> tuple[Floats, Floats]:
-    """Return the intercepts, then the slopes if asked for, and the ``(N, K)`` influences, by Newton's method.
+def _recalibrated(predictors: Floats, own: Any, shares: Floats, *, slopes: bool) -> tuple[Floats, Floats]:
+    """Return the intercepts, then the slopes if asked for, and the ``(N, K)`` influences of the rows.
 
     ``predictors`` and ``own`` are ``(N, C − 1)``: without the reference class.
     """
     n, c = predictors.shape
-    found = np.r_[np.zeros(c), np.ones(c)]
-    free: Ints = np.arange(2 * c if slopes else c)
+    free = slice(0, 2 * c if slopes else c)
     design = np.stack([np.ones_like(predictors), predictors], axis=1)  # (N, 2, C - 1)
 
-    def fit(at: Floats) -> tuple[float, Floats]:
-        """Return the mean log-likelihood and the ``(N, C − 1)`` probabilities."""
-        logits = np.einsum("npc,pc->nc", design, at.reshape(2, c))
-        top = np.maximum(logits.max(axis=1, keepdims=True), 0.0)
-        total = np.exp(-top) + np.exp(logits - top).sum(axis=1, keepdims=True)
-        log_total = np.log(total) + top
-        return float(shares @ ((own * logits).sum(axis=1) - log_total[:, 0])), np.exp(logits - log_total)
+    def fit(at: Floats) -> tuple[float, Floats, Floats]:
+        """Return minus the mean log-likelihood, its ``(K, K)`` second derivatives, and the ``(N, K)`` gradients."""
+        logits = np.einsum("npc,pc->nc", design, np.r_[at, np.ones(2 * c - len(at))].reshape(2, c))
+        log_total = special.logsumexp(np.column_stack([np.zeros(n), logits]), axis=1)
+        q = np.exp(logits - log_total[:, None])
+        weighted = (design * q[:, None]).reshape(n, -1)
+        same_class = np.tile(np.eye(c), (2, 2))
+        second = same_class * ((shares[:, None] * weighted).T @ design.reshape(n, -1))
+        second -= (shares[:, None] * weighted).T @ weighted
+        gradients = (design * (own - q)[:, None]).reshape(n, -1)
+        return -float(shares @ ((own * logits).sum(axis=1) - log_total)), second[free, free], gradients[:, free]
 
-    likelihood, q = fit(found)
-    for _ in range(most):
-        gradient = (design * (own - q)[:, None]).reshape(n, -1)[:, free]
-        weighted = design * q[:, None]
-        spread = np.einsum("n,npc,nqc->pqc", shares, design, weighted)
-        hessian = -np.einsum("n,npc,nqd->pcqd", shares, weighted, weighted)
-        for j in range(c):
-            hessian[:, j, :, j] += spread[:, :, j]
-        inverse = np.linalg.pinv(hessian.reshape(2 * c, 2 * c)[np.ix_(free, free)], hermitian=True)
-        step = inverse @ (shares @ gradient)
-        if abs(step).max() < tolerance:
-            return found[free], gradient @ inverse
-        while True:  # halved until the likelihood rises
-            moved = found.copy()
-            moved[free] += step
-            higher, q_moved = fit(moved)
-            if higher >= likelihood or abs(step).max() < tolerance:
-                break
-            step = 0.5 * step
-        found, likelihood, q = moved, higher, q_moved
-    came, advice = "probabilities that separate the classes", "use more rows: the largest likelihood is at infinity"
-    raise invalid("y_score", "must have a finite recalibration", came, advice)
+    start = np.r_[np.zeros(c), np.ones(c)][free]
+    settings: dict[str, Any] = {"method": "trust-exact", "options": {"gtol": 1e-9}}
+    settings |= {"jac": lambda at: -(shares @ fit(at)[2]), "hess": lambda at: fit(at)[1]}
+
+    def surprise(at: Floats) -> float:
+        return fit(at)[0]
+
+    best = np.asarray(optimize.minimize(surprise, start, **settings).x, dtype=np.float64)
+    _, second, gradients = fit(best)
+    if np.linalg.eigvalsh(second)[0] < 1e-8:
+        came, advice = "probabilities that separate the classes", "use more rows: the largest likelihood is at infinity"
+        raise invalid("y_score", "must have a finite recalibration", came, advice)
+    return best, np.asarray(np.linalg.solve(second, gradients.T).T, dtype=np.float64)

@@ -64,26 +64,13 @@ def measure_by_centre(
     :math:`1 / \sum w_k`. That of a new centre adds :math:`\tau^2` and has K − 2 degrees of freedom.
     :math:`I^2 = \max(0, 1 - (K - 1) / Q)` with Cochran's Q.
 
-    Parameters
-    ----------
-    measure, y_true, y_score, level, labels, sample_weight
-        As in :func:`measure_interval`.
-    centres : (N,) array
-        The centre of each row; two or more need rows of every class. Rows of different centres are taken as
-        independent.
-    groups : (N,) array, optional
-        The group of each row within its centre, such as the patient.
-
-    Returns
-    -------
-    Centres
+    Two or more centres need rows of every class; the others are left out. Rows of different centres are taken as
+    independent; ``groups`` are within a centre. The other parameters are as in :func:`measure_interval`.
 
     References
     ----------
     Debray, Collins, Riley, Snell, Van Calster, Reitsma, Moons: Transparent reporting of multivariable prediction models
     developed or validated using clustered data: TRIPOD-Cluster. BMJ 380, 2023.
-    IntHout, Ioannidis, Borm: The Hartung-Knapp-Sidik-Jonkman method for random effects meta-analysis. BMC Medical
-    Research Methodology 14, 2014.
 
     Examples
     --------
@@ -131,7 +118,7 @@ def measure_by_centre(
     def back(value: float) -> float:
         return float(special.expit(value)) if are_shares else value
 
-    slope = back(mean) * (1.0 - back(mean)) if are_shares else 1.0
+    slope = back(mean) * (1.0 - back(mean)) if are_shares else 1.0  # of the scale
     return Centres(
         centres={name: one.interval(level) for name, one in found.items()},
         mean=Interval(back(mean), back(mean - reach), back(mean + reach), slope * math.sqrt(of_mean)),

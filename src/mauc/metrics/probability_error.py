@@ -25,10 +25,6 @@ class ProbabilityError:
     The Brier score is between 0 and 2, as Brier defined it; for two classes, scikit-learn returns half of it. The
     influence of a row is its own term minus the mean.
 
-    Parameters
-    ----------
-    kind : {"brier", "log_loss"}, default="brier"
-
     Examples
     --------
     >>> from mauc.metrics import ProbabilityError, measure_interval

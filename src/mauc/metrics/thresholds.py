@@ -35,13 +35,7 @@ class AtThreshold:
     of the net benefit is its own term minus the mean. Classes are not samples of their own: the share of each class
     varies from sample to sample, as in the study.
 
-    Parameters
-    ----------
-    kind : {"sensitivity", "specificity", "ppv", "npv", "net_benefit"}
-    of : class
-        The class against all others.
-    threshold : float
-        A probability strictly between 0 and 1 for ``net_benefit``.
+    ``of`` is the class against all others; the threshold of a net benefit is strictly between 0 and 1.
 
     References
     ----------
