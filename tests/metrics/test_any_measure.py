@@ -193,6 +193,15 @@ def test_the_paired_test_of_a_sensitivity_varies_where_no_row_differs():
     assert found.low < 0 < found.high
 
 
+def test_a_difference_that_is_the_same_in_all_rows():
+    """Every row has the same term, so nothing varies; the difference is still there."""
+    y = np.repeat([0, 1], 20)
+    a, b = (np.where(np.eye(2)[y] > 0, p, 1 - p) for p in (0.75, 0.5))
+    found = compare_measure(ProbabilityError(), y, a, b)
+    assert (found.difference, found.low, found.high) == pytest.approx((-0.375,) * 3)
+    assert 0 < found.pvalue < 1e-300
+
+
 def test_centres():
     y, scores = simulated((200, 200, 200), lead=1.2)
     centre = np.arange(600) % 5

@@ -106,11 +106,13 @@ class Normal:
 
     def comparison(self, level: float) -> Comparison:
         """Return the interval with the p-value of a difference of 0."""
-        if self.stderr == 0.0:
-            return NO_DIFFERENCE
-        found, t = self.interval(level), -abs(self.score) / self.stderr
-        pvalue = max(2.0 * float(special.stdtr(self.freedom, t)), float(np.finfo(np.float64).tiny))
-        return Comparison(self.score, found.low, found.high, self.stderr, pvalue)
+        smallest = float(np.finfo(np.float64).tiny)
+        if self.score == 0.0:
+            pvalue = 1.0
+        else:  # a difference that is the same in all rows has no error
+            pvalue = 2.0 * float(special.stdtr(self.freedom, -abs(self.score) / max(self.stderr, smallest)))
+        found = self.interval(level)
+        return Comparison(self.score, found.low, found.high, self.stderr, max(pvalue, smallest))
 
 
 def measure_interval(
