@@ -410,7 +410,8 @@ def comparison_of_moments(
 
     def variance(delta: float) -> float:
         first, second = _likeliest(theta_a, theta_b, x, y, delta * size / (size + PRIOR_ROWS))  # shrunk, as the scores
-        return (x * first * (1.0 - first) + y * second * (1.0 - second)) / size
+        found = (x * first * (1.0 - first) + y * second * (1.0 - second)) / size
+        return max(found, float(np.finfo(np.float64).tiny))  # 0 if constant scores would have to differ from 1/2
 
     squared = _quantile(level, freedom) ** 2
 
