@@ -357,7 +357,7 @@ BEGIN = """# Coverage and size of everything else
 
 The [interval of one score and the paired test](intervals.md) have pages of their own, also for
 [grouped rows](interval-groups.md). This page has one line for every other interval and test.
-`python -m experiments inference` computes it, in some minutes.
+`python -m experiments inference` computes it, in a quarter of an hour.
 
 *Coverage* is the share of draws in which an interval holds the true value, *size* the share in which a test rejects a
 true hypothesis. The *simple method* has the same draws: the difference over its standard error; a level against all
@@ -369,6 +369,7 @@ END = """## What it does not promise
 - **Non-inferiority with AUCs near 1 and a class of 15 rows** rejects more often than it should: few rows say little
   about how often the better model errs.
 - **ROC bands** are wider than needed at low false positive rates, where there may be no negative row at all.
+- **Importance** of a column whose rare values decide the score is skewed, and its interval is symmetric.
 - **The size of a study** is known to a factor of about two from a pilot whose rarest class has ten rows.
 - **Cross-validation** has a heuristic factor, which is too large for models that hardly depend on their training rows.
 - **Net benefit, Brier score, log-loss and calibration** have intervals of Student's t, which need some dozens of rows
