@@ -11,20 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from mauc._typing import Floats, Ints, PairName
-from mauc._validation import check_groups, check_pair_name, check_real, check_scored_classes, class_position, invalid
-from mauc.metrics.inference import score_and_influence, warn_of_singles
+from mauc._validation import check_groups, check_pair_name, check_real, check_scored_classes, invalid
+from mauc.metrics.inference import NO_DIFFERENCE, Comparison, Interval, score_and_influence, warn_of_singles
 from mauc.metrics.scores import scored_pairs
-from mauc.metrics.uncertainty import (
-    NO_DIFFERENCE,
-    Comparison,
-    Estimate,
-    Interval,
-    Sample,
-    comparison,
-    contrast,
-    design_effect,
-    estimate_of_moments,
-)
+from mauc.metrics.uncertainty import Estimate, Sample, comparison, contrast, design_effect, estimate_of_moments
 from mauc.partition import ClassPartition
 
 __all__ = ["Measure", "MulticlassAUC", "Scored", "Value", "compare_measure", "compare_samples", "measure_interval"]
@@ -42,11 +32,6 @@ class Scored(NamedTuple):
     def shares(self) -> Floats:
         """``(N,)`` share of each row in the weight of all."""
         return np.asarray(self.partition.shares * self.partition.priors[self.partition.codes])
-
-    def column(self, of: Any) -> tuple[NDArray[np.bool_], Floats]:
-        """Return which rows are of a class, and the scores of that class."""
-        k = class_position("of", of, self.labels)
-        return self.partition.codes == k, np.asarray(self.scores[:, k], dtype=np.float64)
 
     def probabilities(self) -> Floats:
         """Return the scores; raise if they are not probabilities that sum to 1 in each row."""
@@ -100,17 +85,14 @@ class Normal:
     freedom: float
 
     def interval(self, level: float) -> Interval:
-        """Return the interval of Student's t."""
+        """Return Student's interval."""
         reach = float(special.stdtrit(self.freedom, 0.5 + 0.5 * level)) * self.stderr
         return Interval(self.score, self.score - reach, self.score + reach, self.stderr)
 
     def comparison(self, level: float) -> Comparison:
         """Return the interval with the p-value of a difference of 0."""
-        smallest = float(np.finfo(np.float64).tiny)
-        if self.score == 0.0:
-            pvalue = 1.0
-        else:  # a difference that is the same in all rows has no error
-            pvalue = 2.0 * float(special.stdtr(self.freedom, -abs(self.score) / max(self.stderr, smallest)))
+        smallest = float(np.finfo(np.float64).tiny)  # a difference that is the same in all rows has no error
+        pvalue = 2.0 * float(special.stdtr(self.freedom, -abs(self.score) / max(self.stderr, smallest)))
         found = self.interval(level)
         return Comparison(self.score, found.low, found.high, self.stderr, max(pvalue, smallest))
 
@@ -148,7 +130,7 @@ def measure_interval(
     0.794 [0.680, 0.874]
     """
     level = check_real("level", level, low=0, high=1)
-    scored = _scored(y_true, y_score, labels, sample_weight, groups)
+    scored = check_scored(y_true, y_score, labels, sample_weight, groups)
     return estimate(scored, measure.evaluate(scored)).interval(level)
 
 
@@ -174,7 +156,7 @@ def compare_measure(
     """
     level = check_real("level", level, low=0, high=1)
     a, b = (
-        _scored(y_true, scores, labels, sample_weight, groups, name)
+        check_scored(y_true, scores, labels, sample_weight, groups, name)
         for name, scores in (("score_a", score_a), ("score_b", score_b))
     )
     if np.array_equal(a.scores, b.scores):
@@ -211,7 +193,7 @@ def compare_samples(
     """
     level = check_real("level", level, low=0, high=1)
     both = [
-        _scored(y, scores, labels, None, groups, f"score_{name}")
+        check_scored(y, scores, labels, None, groups, f"score_{name}")
         for name, y, scores, groups in (("a", y_a, score_a, groups_a), ("b", y_b, score_b, groups_b))
     ]
     one, two = (estimate(each, measure.evaluate(each)) for each in both)
@@ -245,14 +227,8 @@ def _normal(scored: Scored, value: float, influence: Floats) -> Normal:
     return Normal(value, math.sqrt(variance), freedom)
 
 
-def _scored(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    labels: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    groups: ArrayLike | None,
-    parameter: str = "y_score",
-) -> Scored:
-    checked = check_scored_classes(y_true, y_score, labels, sample_weight, parameter)
+def check_scored(y: Any, score: Any, labels: Any, weight: Any, groups: Any, parameter: str = "y_score") -> Scored:
+    """Check the arguments; raise if a class of ``labels`` has no row."""
+    checked = check_scored_classes(y, score, labels, weight, parameter)
     partition, _ = scored_pairs(checked, "ovo", "raise")
     return Scored(partition, checked.scores, checked.labels, check_groups(groups, len(checked.codes)))

@@ -19,7 +19,7 @@ Kind = Literal["intercept", "slope"]
 
 @dataclass(frozen=True)
 class Calibration:
-    r"""Calibration intercept or slope of a class against a reference class.
+    r"""Calibration intercept or slope of a class against a reference (Van Hoorde et al., Statistics in Medicine 33).
 
     With the reference class r and the linear predictors :math:`L_{nk} = \log (p_{nk} / p_{nr})`, the probabilities are
     recalibrated by
@@ -34,11 +34,6 @@ class Calibration:
     the mean H of minus the second derivatives, so the variance is the sandwich of Huber and White.
 
     ``kind`` is ``"intercept"`` or ``"slope"``, ``of`` the class and ``against`` the reference class.
-
-    References
-    ----------
-    Van Hoorde, Vergouwe, Timmerman, Van Huffel, Steyerberg, Van Calster: Assessing calibration of multinomial risk
-    prediction models. Statistics in Medicine 33, 2014.
 
     Examples
     --------

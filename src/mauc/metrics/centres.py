@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from mauc._typing import Floats
-from mauc._validation import check_groups, check_real, check_row_values, check_scored_classes, invalid
-from mauc.metrics.any_measure import Measure, Normal, Scored, estimate
+from mauc._validation import check_real, check_row_values, invalid
+from mauc.metrics.any_measure import Measure, Normal, Scored, check_scored, estimate
 from mauc.metrics.uncertainty import Estimate, Interval
 from mauc.partition import ClassPartition
 
@@ -50,7 +50,7 @@ def measure_by_centre(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> Centres:
-    r"""Compute a measure within each centre, and summarise the centres by a random-effects model.
+    r"""Compute a measure within each centre, and summarise the centres by a random-effects model (TRIPOD-Cluster).
 
     The values :math:`x_k` of the centres, log-odds if the measure is a share, have the sampling variances
     :math:`s_k^2` and true values of variance :math:`\tau^2` between centres:
@@ -67,11 +67,6 @@ def measure_by_centre(
     Two or more centres need rows of every class; the others are left out. Rows of different centres are taken as
     independent; ``groups`` are within a centre. The other parameters are as in :func:`measure_interval`.
 
-    References
-    ----------
-    Debray, Collins, Riley, Snell, Van Calster, Reitsma, Moons: Transparent reporting of multivariable prediction models
-    developed or validated using clustered data: TRIPOD-Cluster. BMJ 380, 2023.
-
     Examples
     --------
     >>> import numpy as np
@@ -87,19 +82,17 @@ def measure_by_centre(
     a new centre: 0.592 to 0.961, p = 2e-09
     """
     level = check_real("level", level, low=0, high=1)
-    checked = check_scored_classes(y_true, y_score, labels, sample_weight)
-    n_rows, n_classes = len(checked.codes), len(checked.labels)
-    given = check_row_values(centres, n_rows, "centres", "pass the centre of each row, such as the hospital")
+    whole = check_scored(y_true, y_score, labels, sample_weight, groups)
+    given = check_row_values(centres, len(whole.scores), "centres", "pass the centre of each row, such as the hospital")
     names, of_row = np.unique([str(each) for each in given], return_inverse=True)
-    group_codes = check_groups(groups, n_rows)
     found: dict[str, Estimate | Normal] = {}
     for k, name in enumerate(names.tolist()):
         rows = np.flatnonzero(of_row == k)
-        weight = None if checked.sample_weight is None else checked.sample_weight[rows]
-        part = ClassPartition(checked.codes[rows], n_classes, weight)
-        if part.present.all() and part.weights.min() > 0.0:
-            of_groups = None if group_codes is None else group_codes[rows]
-            scored = Scored(part, checked.scores[rows], checked.labels, of_groups)
+        weight = None if sample_weight is None else whole.shares[rows]
+        part = ClassPartition(whole.partition.codes[rows], whole.partition.n_classes, weight)
+        if part.weights.min() > 0.0:
+            of_groups = None if whole.groups is None else whole.groups[rows]
+            scored = Scored(part, whole.scores[rows], whole.labels, of_groups)
             found[name] = estimate(scored, measure.evaluate(scored))
     left_out = tuple(name for name in names.tolist() if name not in found)
     if len(found) < 2:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from mauc._validation import check_choice, check_real, invalid
+from mauc._validation import check_choice, check_real, class_position, invalid
 from mauc.metrics.any_measure import Scored, Value
 
 __all__ = ["AtThreshold"]
@@ -27,20 +27,15 @@ class AtThreshold:
     ``specificity``  TN / (TN + FP)
     ``ppv``          TP / (TP + FP), the precision
     ``npv``          TN / (TN + FN)
-    ``net_benefit``  TP − FP · t / (1 − t) at the probability t (Vickers and Elkin)
+    ``net_benefit``  TP − FP · t / (1 − t) at the probability t
     ================ ============================================================
 
     The first four are shares of some of the rows, :math:`\theta = \sum_n a_n h_n d_n / \sum_n a_n d_n`, for rows with
     :math:`d_n = 1`, of which :math:`h_n` are hit. The influence of a row is :math:`d_n (h_n - \theta) / \bar d`. That
     of the net benefit is its own term minus the mean. Classes are not samples of their own: the share of each class
-    varies from sample to sample, as in the study.
+    varies from sample to sample, as in the study. Net benefit: Vickers and Elkin, Medical Decision Making 26, 2006.
 
     ``of`` is the class against all others; the threshold of a net benefit is strictly between 0 and 1.
-
-    References
-    ----------
-    Vickers, Elkin: Decision curve analysis: a novel method for evaluating prediction models. Medical Decision Making
-    26, 2006.
 
     Examples
     --------
@@ -64,8 +59,8 @@ class AtThreshold:
     def evaluate(self, scored: Scored) -> Value:
         """Return the measure."""
         kind = check_choice("kind", self.kind, get_args(Kind))
-        own, column = scored.column(self.of)
-        shares = scored.shares
+        k, shares = class_position("of", self.of, scored.labels), scored.shares
+        own, column = scored.partition.codes == k, np.asarray(scored.scores[:, k], dtype=np.float64)
         if kind == "net_benefit":
             t = check_real("threshold", self.threshold, low=0, high=1)
             benefit = np.where(column >= t, np.where(own, 1.0, -t / (1.0 - t)), 0.0)
