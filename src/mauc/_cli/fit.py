@@ -95,7 +95,7 @@ def fit(
     given = dict(locals())
     began = time.monotonic() - min(1.0, process_age())  # the start of Python counts
     from mauc._tables.options import Options
-    from mauc._tables.parts import Parts, check_fits, target_missing
+    from mauc._tables.parts import check_fits, find_files, target_missing
     from mauc._tables.saved_scores import scores_path
 
     if cv and holdout is not None:
@@ -110,7 +110,7 @@ def fit(
     how = Reading(tuple(missing or ()), encoding, sheet, separator, header)
     check_fits(table, "take a random sample of its rows, or train a linear model in Python with mauc.dask")
     if target is None:
-        raise target_missing(Parts((table,), (table,)), how, max_size)
+        raise target_missing(find_files([table], "TABLE"), how, max_size)
     scores = scores_path(out)
     files = {"model": out, "scores": scores} | ({} if no_report else {"report": report})
     check_writable(out, "--out", "a model file", ["skops"], [table])

@@ -91,7 +91,7 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
     single = get_column(table, target, "--target", path).to_frame()
     check_single(single, path, "choose another --target")
     if options.drop_unlabelled:
-        table = table[has_class(single[target], target, path)].reset_index(drop=True)
+        table = table[has_class(np.asarray(single[target].notna()), target, path)].reset_index(drop=True)
         single = table[[target]]
     labels = class_labels(single[target], target, path)
     named = {"--time-column": options.time_column, "--group": options.group}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mauc._archive import MAX_SIZE
 from mauc._tables.arff import arff_as_csv
@@ -68,14 +69,7 @@ def read_table(
         raise Failure(f"{path} must end in {READABLE}: rename it, or save it as one of these")
     source = read_source(path, max_size)
     kind = source.kind
-    for option, value, kinds, which in (
-        ("--sheet", how.sheet, EXCEL, "Excel"),
-        ("--separator", how.separator, TEXT, "text"),
-        ("--encoding", how.encoding, TEXT + ARFF, "text"),
-        ("--header/--no-header", how.header, TEXT + EXCEL, "text and Excel"),
-    ):
-        if value is not None and kind not in kinds:
-            raise Usage(f"{option} is for {which} files, and {source.path} is not one: leave it out")
+    check_how(how, kind, source.path)
     if kind in PARQUET:
         with parquet_errors(source.path):
             table = pd.read_parquet(io.BytesIO(source.content)).reset_index(drop=True)
@@ -91,6 +85,18 @@ def read_table(
     table = checked_table(table, source.path)
     _warn_of_missing_signs(table, {*text, *codes, *names}, source.path)
     return table
+
+
+def check_how(how: Reading, kind: str, path: Path) -> None:
+    """Refuse options that a file of this kind does not have."""
+    for option, value, kinds, which in (
+        ("--sheet", how.sheet, EXCEL, "Excel"),
+        ("--separator", how.separator, TEXT, "text"),
+        ("--encoding", how.encoding, TEXT + ARFF, "text"),
+        ("--header/--no-header", how.header, TEXT + EXCEL, "text and Excel"),
+    ):
+        if value is not None and kind not in kinds:
+            raise Usage(f"{option} is for {which} files, and {path} is not one: leave it out")
 
 
 def checked_table(table: Table, path: Path) -> Table:
@@ -318,14 +324,19 @@ def check_single(table: Table, path: Path, advice: str) -> None:
             )
 
 
-def has_class(target: Any, name: str, path: Path) -> Any:
-    """Return an ``(N,)`` mask of the rows that have a class, with a warning about the others."""
-    found = np.asarray(target.notna())
+def has_class(found: NDArray[np.bool_], name: str, path: Path) -> NDArray[np.bool_]:
+    """Return the ``(N,)`` mask of the rows that have a class, with a warning about the others."""
     n = int((~found).sum())
     if n:
         verb = "is" if n == 1 else "are"
         warnings.warn(f"{count_of(n)} of {path} without a class in {name!r} {verb} left out", stacklevel=2)
     return found
+
+
+def no_class(column: str, n: int, first: str) -> Failure:
+    """Return the error for a column with ``n`` rows without a class."""
+    advice = "fill them in, or leave them out with --drop-unlabelled"
+    return Failure(f"{column} has no class in {count_of(n)} (first: {first}): {advice}")
 
 
 def class_labels(values: Any, name: str, path: Path, *, as_named: bool = False) -> Any:
@@ -343,10 +354,7 @@ def class_labels(values: Any, name: str, path: Path, *, as_named: bool = False) 
         raise Failure(f"{where} holds lists (first: row {lists[0] + 1}), not classes: choose another column")
     missing = np.flatnonzero(np.asarray(values.isna()))
     if len(missing):
-        raise Failure(
-            f"{where} has no class in {count_of(len(missing))} (first: row {missing[0] + 1}): fill them in, "
-            "or leave them out with --drop-unlabelled"
-        )
+        raise no_class(where, len(missing), f"row {missing[0] + 1}")
     if values.dtype.kind == "f":
         numbers = np.asarray(values, dtype=np.float64)
         if not np.isfinite(numbers).all():

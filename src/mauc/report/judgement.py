@@ -210,18 +210,45 @@ def judge(
     place[order] = np.arange(len(order))
     codes = place[first.codes]
     names = tuple(str(first.labels[k]) for k in order)
-    partition = ClassPartition(codes, len(order))
-    predicted = check_predicted(y_pred, names, len(codes))
-    scores = [np.ascontiguousarray(each.scores[:, order]) for each in clean]
-    group_codes = check_groups(groups, len(codes))
-    summaries = [
-        summarise(partition, each, None if k else predicted, groups=group_codes, compared=len(given) > 1)
-        for k, each in enumerate(scores)
-    ]
     training_counts = None
     if y_train is not None:
         trained, trained_codes = check_classes(y_train, "y_train")
         training_counts = dict(zip(map(str, trained), np.bincount(trained_codes).tolist(), strict=True))
+    return _judge_in_memory(
+        list(map(str, given)),
+        [np.ascontiguousarray(each.scores[:, order]) for each in clean],
+        codes=codes,
+        labels=names,
+        absent=tuple(str(label) for label in first.labels[counts == 0]),
+        predicted=check_predicted(y_pred, names, len(codes)),
+        groups=groups,
+        subgroups=subgroups,
+        level=level,
+        listed=listed,
+        training_counts=training_counts,
+    )
+
+
+def _judge_in_memory(
+    names: Sequence[str],
+    scores: Sequence[NDArray[Any]],
+    *,
+    codes: Ints,
+    labels: tuple[str, ...],
+    predicted: Ints | None,
+    groups: ArrayLike | None,
+    subgroups: ArrayLike | None,
+    level: float,
+    listed: int,
+    **known: Any,
+) -> Judgement:
+    """Judge models by checked scores, whose columns and ``labels`` are the classes by falling frequency."""
+    partition = ClassPartition(codes, len(labels))
+    group_codes = check_groups(groups, len(codes))
+    summaries = [
+        summarise(partition, each, None if k else predicted, groups=group_codes, compared=len(scores) > 1)
+        for k, each in enumerate(scores)
+    ]
     further = look_further(
         partition,
         scores[0],
@@ -231,24 +258,22 @@ def judge(
         predicted=predicted,
         groups=group_codes,
     )
-    absent = tuple(str(label) for label in first.labels[counts == 0])
     by_level: list[Subgroup] = []
     if subgroups is not None:
-        by_level = subgroup_scores(partition, scores[0], np.asarray(names), subgroups, groups=group_codes, level=level)
+        by_level = subgroup_scores(partition, scores[0], np.asarray(labels), subgroups, groups=group_codes, level=level)
     return _judgement(
-        list(map(str, given)),
+        names,
         scores,
         summaries,
         listed,
-        labels=names,
+        labels=labels,
         counts=partition.counts,
         codes=codes,
-        absent=absent,
         level=level,
-        training_counts=training_counts,
         further=further,
         groups=group_codes,
         subgroups=tuple(by_level),
+        **known,
     )
 
 
@@ -257,32 +282,43 @@ def judge_rows(
     labels: Sequence[str],
     absent: Sequence[str] = (),
     *,
+    predicted: Ints | None = None,
+    groups: ArrayLike | None = None,
+    subgroups: ArrayLike | None = None,
     level: float = 0.95,
     listed: int = LISTED,
     most_rows: int = 1_000_000,
     most_scores: int = 1 << 25,
 ) -> Judgement:
-    """Judge rows that are read in parts and that all models share.
+    """Judge rows that can be read several times and that all models share.
 
-    Up to ``most_rows`` rows, and ``most_scores`` scores of all models, are read whole, for :func:`judge`. Otherwise
-    intervals, tests and pictures come from a sample of that size, and ``further`` is None.
+    Up to ``most_rows`` rows, and ``most_scores`` scores of all models, are held in memory, as by :func:`judge`, and so
+    are all rows if there are groups or subgroups. Otherwise intervals, tests and pictures come from a sample of that
+    size, and ``further`` is None.
 
     Parameters
     ----------
     models : name -> rows whose classes are those of ``labels``, by falling frequency
     labels : classes of the columns
     absent : classes without a row, which are not among the labels
-    level, listed
+    predicted : (N,) array, optional
+        Predictions of the first model, as positions among the labels, -1 for other classes. Default: the class with the
+        highest score.
+    groups, subgroups, level, listed
         As in :func:`judge`.
     most_rows, most_scores : most that is held in memory
     """
     rows = next(iter(models.values()))
     n_sample, n_rows = min(most_rows, most_scores // (len(labels) * len(models))), len(rows.codes)
-    if n_rows <= n_sample:
-        whole = {name: read_all(each) for name, each in models.items()}
-        found = judge(np.asarray(labels)[rows.codes], whole, labels=labels, level=level, listed=listed)
-        return replace(found, absent=tuple(absent))
+    known: dict[str, Any] = {"labels": tuple(labels), "absent": tuple(absent), "level": level, "listed": listed}
+    if n_rows <= n_sample or groups is not None or subgroups is not None:
+        scores = [np.ascontiguousarray(read_all(each)) for each in models.values()]
+        known |= {"groups": groups, "subgroups": subgroups, "predicted": predicted}
+        return _judge_in_memory(list(models), scores, codes=rows.codes.astype(np.int64), **known)
     scored = {name: score_rows(each, n_sample) for name, each in models.items()}
+    right = [each.right.astype(np.float64) for each in scored.values()]
+    if predicted is not None:
+        right[0] = np.bincount(rows.codes[predicted == rows.codes], minlength=len(labels)).astype(np.float64)
     codes = next(iter(scored.values())).codes.astype(np.int64)
     partition = ClassPartition(codes, len(labels))
     summaries = [
@@ -291,21 +327,18 @@ def judge_rows(
             each.scores,
             counts=rows.counts,
             matrix=each.matrix,
-            right=each.right.astype(np.float64),
+            right=n_right,
             compared=len(models) > 1,
         )
-        for each in scored.values()
+        for each, n_right in zip(scored.values(), right, strict=True)
     ]
     judged = _judgement(
         list(scored),
         [each.scores for each in scored.values()],
         summaries,
-        listed,
-        labels=tuple(labels),
         counts=rows.counts,
         codes=codes,
-        absent=tuple(absent),
-        level=level,
+        **known,
     )
     note = (
         f"The table has {n_rows:,} rows. AUCs and accuracies count all of them; the intervals of AUCs, tests and "
