@@ -26,11 +26,11 @@ from mauc._tables.scores import (
     differing_row,
     score_columns,
     scored_rows,
+    signed,
     smallest_ints,
 )
 from mauc._tables.text import PREDICTED
 from mauc._text import as_cell, of_cell
-from mauc._typing import Ints
 from mauc.report import Judgement
 from mauc.report.judgement import judge_rows
 
@@ -241,7 +241,7 @@ class ScoreTables:
                     f"each other, use --group {shlex.quote(name)}"
                 )
 
-    def _predicted(self, classes: Sequence[str], present: Sequence[str], rows: Rows) -> Ints | None:
+    def _predicted(self, classes: Sequence[str], present: Sequence[str], rows: Rows) -> NDArray[Any] | None:
         """Return the class in the column ``predicted`` of each row; None if the column holds something else."""
 
         def key(name: str) -> str:  # a reader may turn true into True, and 1 into 1.0
@@ -265,7 +265,7 @@ class ScoreTables:
                 f"{where} unknown classes in {count_of(len(unknown))}, such as {example!r}: they count as wrong"
             )
         place = {c: k for k, c in enumerate(present)}
-        return np.array([place.get(name, -1) for name in found])[column.codes[rows]]
+        return signed([place.get(name, -1) for name in found], len(present))[column.codes[rows]]
 
     def _notes(self, rows: Rows) -> list[str]:
         """Return a note if some of the rows were training rows."""
