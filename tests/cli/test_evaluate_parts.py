@@ -173,7 +173,7 @@ def test_files_that_are_no_parts_of_one_table(fails, tmp_path, little_memory):
     assert "names parts/0.parquet twice" in fails(*evaluate, "parts", "parts/0.parquet", code=2)
     (tmp_path / "empty").mkdir()
     assert "the folder empty holds no file that ends in" in fails(*evaluate, "empty")
-    (tmp_path / "empty" / "t.arff").touch()
+    (tmp_path / "empty" / "t.xlsx").touch()
     assert fails(*evaluate, "empty").endswith("must be: save it as Parquet"), "no line of Python for CSV"
     assert "File not found: a.parquet" in fails("evaluate", "a.parquet", "b.parquet")  # without --target too
     table.iloc[::-1].to_parquet(tmp_path / "turned.parquet")

@@ -20,6 +20,7 @@ SHARES = {
     "torch_parts": 0.015,
     "estimators": 0.005,
     "tables": 0.005,
+    "cells": 0.01,
     "fits": 0.001,
 }
 CHUNK = 250

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from mauc._tables.errors import Failure, Usage
 from mauc._tables.read import (
-    ARFF,
     EXCEL,
     PARQUET,
     READABLE,
@@ -47,7 +46,7 @@ def find_parts(given: Sequence[Path], option: str) -> "Parts":
 def _files_in(folder: Path) -> list[Path]:
     # Spark and Dask put files such as _SUCCESS and _metadata beside the parts.
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith((".", "_")))
-    files = [path for path in files if kind_of(path) in (*TEXT, *EXCEL, *ARFF, *PARQUET)]
+    files = [path for path in files if kind_of(path) in (*TEXT, *EXCEL, *PARQUET)]
     if not files:
         raise Failure(f"the folder {folder} holds no file that ends in {READABLE}: check the name")
     return files
@@ -141,7 +140,7 @@ class Parts:
 def fits(path: Path) -> bool:
     """Return whether a table can be read whole and evaluated in the free memory."""
     kind = kind_of(path)
-    if not path.is_file() or kind not in (*TEXT, *ARFF, *PARQUET):
+    if not path.is_file() or kind not in (*TEXT, *PARQUET):
         return True  # a stream, or a file that its reader bounds or refuses
     if kind in PARQUET:
         metadata = open_parquet(path).metadata
