@@ -15,13 +15,14 @@ import pytest
         ("estimators", 8),
         ("tables", 15),
         ("parts", 8),
+        ("cells", 40),
         pytest.param("fits", 6, marks=pytest.mark.slow),
     ],
 )
 def test_first_cases(part, cases):
     if part == "torch_parts":
         pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-    if part in ("tables", "parts", "fits"):
+    if part in ("tables", "parts", "cells", "fits"):
         for library in ("skrub", "openpyxl", "pyarrow"):
             pytest.importorskip(library, reason="needs the extras cli, excel and parquet")
     run = importlib.import_module(f"fuzz.{part}").run

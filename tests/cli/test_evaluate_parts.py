@@ -264,7 +264,7 @@ def test_files_that_are_no_parts_of_one_table(fails, tmp_path, little_memory):
     assert "names parts/0.parquet twice" in fails(*evaluate, "parts", "parts/0.parquet", code=2)
     (tmp_path / "empty").mkdir()
     assert "the folder empty holds no file that ends in" in fails(*evaluate, "empty")
-    (tmp_path / "empty" / "t.arff").touch()
+    (tmp_path / "empty" / "t.xlsx").touch()
     assert fails(*evaluate, "empty").endswith("must be: save it as Parquet"), "no line of Python for CSV"
     assert "File not found: a.parquet" in fails("evaluate", "a.parquet", "b.parquet")  # without --target too
     table.iloc[::-1].to_parquet(tmp_path / "turned.parquet")
@@ -307,3 +307,15 @@ def test_groups_that_do_not_fit_in_memory_are_refused(run, fails, tmp_path, monk
     assert run("evaluate", "s.parquet", "--target", "truth", "--no-report").exit_code == 0
     words = fails("evaluate", "s.parquet", "--target", "truth", "--by", "sex")
     assert "s.parquet has 600 rows, which need 1.9 GiB of memory with --group or --by, and 0.2 are free" in words
+
+
+def test_long_ids_beside_a_missing_one_are_compared_in_parts(run, fails, tmp_path):
+    table = make_scores().assign(id=pd.array(4 * 10**18 + np.arange(600), dtype="Int64"))
+    table.loc[3, "id"] = pd.NA
+    other = table.copy()
+    other.loc[[300, 301], "id"] = table["id"].iloc[[301, 300]].to_numpy()
+    for name, rows in (("a", table), ("b", table), ("swapped", other)):
+        write_parts(rows, tmp_path / name)
+    evaluate = ("evaluate", "a", "--target", "truth", "--no-report", "--compare")
+    assert run(*evaluate, "b").exit_code == 0
+    assert "cells in column 'id' (first: row 51 of swapped/4.parquet)" in fails(*evaluate, "swapped")

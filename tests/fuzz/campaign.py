@@ -21,6 +21,7 @@ SHARES = {
     "estimators": 0.005,
     "tables": 0.005,
     "parts": 0.003,
+    "cells": 0.01,
     "fits": 0.001,
 }
 CHUNK = 250

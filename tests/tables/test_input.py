@@ -196,7 +196,7 @@ def test_classes_named_as_gaps_are_and_what_counts_as_missing(tmp_path):
     with pytest.raises(Failure, match=r"has no class in 1 row .*or leave them out with --drop-unlabelled"):
         class_labels(table["y"], "y", path)
     with pytest.warns(UserWarning, match="1 row of .* without a class in 'y' is left out"):
-        kept = has_class(table["y"], "y", path)
+        kept = has_class(np.asarray(table["y"].notna()), "y", path)
     with pytest.warns(UserWarning, match="has a class named (NA|None); if it means missing, use --missing (NA|None)"):
         assert class_labels(table["y"][kept], "y", path).tolist() == ["None", "NA", "oak"]
     table, _ = read(path, names=["y"], how=Reading(missing=("NA", "-999")))

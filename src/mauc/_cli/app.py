@@ -11,7 +11,7 @@ import typer
 from mauc._cli.output import Output, use_output
 from mauc._tables.errors import Failure, explain
 
-TABLE = "CSV, TSV, Excel, ARFF or Parquet file; - is standard input."
+TABLE = "CSV, TSV, Excel or Parquet file; - is standard input."
 MaxSize = Annotated[
     float,
     typer.Option(min=0.0, help="A model, Excel or .gz file may unpack to this many GB more than its size."),

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
 from mauc._tables.errors import Failure
-from mauc._tables.read import EXACT, Table, count_of, nearest, other_columns, rows_with_lists
+from mauc._tables.read import Table, count_of, nearest, other_columns, rows_with_lists
+from mauc._tables.text import EXACT
 from mauc._typing import Floats, Ints
 from mauc._validation import listing
 from mauc.ensemble import TableColumns

@@ -24,7 +24,7 @@ from mauc._tables.read import (
     get_column,
     has_class,
 )
-from mauc._tables.text import Reading
+from mauc._tables.text import EXACT, Reading
 from mauc._typing import Ints
 from mauc._validation import listing
 from mauc.ensemble.odds import MOST_NUMBERS
@@ -204,6 +204,9 @@ def parse_groups(values: Any, name: str, path: Path, option: str = "--group") ->
             f"column {name!r} of {path} has no group in {count_of(missing)}: fill them in, drop them, or leave "
             f"{option} out"
         )
+    if values.dtype.kind == "f" and (values.abs() >= EXACT).any():
+        huge = values.abs().max()
+        raise Failure(f"column {name!r} of {path} holds {huge:g}, too large to be read exactly: use texts as groups")
     return np.asarray(values.map(as_label))
 
 

@@ -260,7 +260,7 @@ def fit_table(
 
     Parameters
     ----------
-    table : data frame of pandas, or path of a .csv, .tsv, .xlsx, .arff or .parquet file
+    table : data frame of pandas, or path of a .csv, .tsv, .xlsx or .parquet file
         Columns may hold numbers, categories, dates or text, with missing values.
     target : str
         Column that holds the class of each row.

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from mauc._archive import MAX_SIZE
 from mauc._tables.errors import Failure, Usage
 from mauc._tables.read import (
-    ARFF,
     EXCEL,
     PARQUET,
     READABLE,
     TEXT,
     Table,
+    arrow_frame,
     as_in_text,
     check_how,
     parquet_errors,
@@ -86,7 +86,7 @@ def _by_numbers(path: Path) -> list[Any]:
 def _files_in(folder: Path) -> list[Path]:
     # Spark and Dask put files such as _SUCCESS and _metadata beside the parts.
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith((".", "_")))
-    files = [path for path in files if kind_of(path) in (*TEXT, *EXCEL, *ARFF, *PARQUET)]
+    files = [path for path in files if kind_of(path) in (*TEXT, *EXCEL, *PARQUET)]
     if not files:
         raise Failure(f"the folder {folder} holds no file that ends in {READABLE}: check the name")
     return files
@@ -200,7 +200,7 @@ class PartsTable(ScoreTable):
 
     def _as_read(self, table: Any) -> Table:
         """Return a table of pyarrow as :func:`mauc._tables.read.read_table` does."""
-        return as_in_text(without_texts(table.to_pandas(), self.missing))
+        return as_in_text(without_texts(arrow_frame(table), self.missing))
 
     def coded(self, name: str, most: int) -> CodedColumn | None:
         """Return as :meth:`ScoreTable.coded` does."""
@@ -251,7 +251,7 @@ def _type_name(kind: Any) -> str:
 def fits(path: Path) -> bool:
     """Return whether a table can be read whole and evaluated in the free memory."""
     kind = kind_of(path)
-    if not path.is_file() or kind not in (*TEXT, *ARFF, *PARQUET):
+    if not path.is_file() or kind not in (*TEXT, *PARQUET):
         return True  # a stream, or a file that its reader bounds or refuses
     if kind in PARQUET:
         metadata = open_parquet(path).metadata

@@ -1,4 +1,4 @@
-"""Read CSV, TSV, Excel, ARFF and Parquet files, their columns, and the classes in a column."""
+"""Read CSV, TSV, Excel and Parquet files, their columns, and the classes in a column."""
 
 import difflib
 import io
@@ -14,30 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._archive import MAX_SIZE
-from mauc._tables.arff import arff_as_csv
 from mauc._tables.errors import Failure, Usage
 from mauc._tables.excel import excel_as_csv
 from mauc._tables.model_file import is_model
 from mauc._tables.text import (
+    EXACT,
+    NAMES_OF_MISSING,
     STDIN,
     Reading,
-    check_encoding,
     check_names,
-    detect_encoding,
     kind_of,
     read_source,
     read_text,
+    with_long_integers,
 )
 from mauc._validation import invalid, listing
 
 Table = Any  # pandas is imported only when needed: it takes a second
-READABLE = ".csv, .tsv, .xlsx, .arff or .parquet"
+READABLE = ".csv, .tsv, .xlsx or .parquet"
 TEXT = ("csv", "tsv", "tab", "txt")
-ARFF = ("arff",)
 EXCEL = ("xlsx", "xlsm")
 PARQUET = ("parquet", "pq")
-NAMES_OF_MISSING = frozenset({"NA", "N/A", "n/a", "NaN", "nan", "None", "none", "NULL", "Null", "null", "<NA>"})
-EXACT = 2.0**53  # from here on, floating-point numbers skip whole ones
 
 
 def read_table(
@@ -51,19 +48,34 @@ def read_table(
     """Return a table of at least one row and one column as a pandas DataFrame; ``-`` is standard input.
 
     From CSV and Excel, the columns named in ``text`` are read as text, never as numbers. Those in ``codes`` are read as
-    text if a value begins with a 0 that a number would lose, as 007 does. Those in ``names`` too, and ``NA``, ``None``
-    or ``null`` among words is then a word like the others. An archive may unpack to ``max_size`` GB more than its own
-    size. Warnings say what was detected if it is unusual. ``attrs["reading"]`` has ``how`` and what was found.
+    text if a number would not be written like a cell, such as 007, 1E1 and 1.10. Those in ``names`` too, but fractions
+    are numbers, and ``NA``, ``None`` or ``null`` among words is a word like the others. An archive may unpack to
+    ``max_size`` GB more than its own size. Warnings say what was detected if it is unusual. ``attrs["reading"]`` has
+    ``how`` and what was found.
     """
-    import pandas as pd
+    return read_with_copies(path, (), text, codes, max_size, names, how)[0]
 
+
+def read_with_copies(
+    path: Path,
+    copied: Collection[str],
+    text: Collection[str] = (),
+    codes: Collection[str] = (),
+    max_size: float = MAX_SIZE,
+    names: Collection[str] = (),
+    how: Reading | None = None,
+) -> tuple[Table, Table]:
+    """Return a table as :func:`read_table` does, and those of the columns ``copied`` that it has.
+
+    From CSV and Excel, a copy is text as it is written; from Parquet, it is of the type of the column.
+    """
     how = how or Reading()
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
     if path != STDIN and not path.exists():
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise Failure(f"File not found: {path}{did_you_mean(path.name, others)}")
-    if path.is_file() and kind_of(path) not in (*TEXT, *EXCEL, *ARFF, *PARQUET):
+    if path.is_file() and kind_of(path) not in (*TEXT, *EXCEL, *PARQUET):
         if is_model(path):
             raise Failure(f"{path} is a model file, not a table: to score a table use mauc predict {path.name} TABLE")
         raise Failure(f"{path} must end in {READABLE}: rename it, or save it as one of these")
@@ -72,19 +84,31 @@ def read_table(
     check_how(how, kind, source.path)
     if kind in PARQUET:
         with parquet_errors(source.path):
-            table = pd.read_parquet(io.BytesIO(source.content)).reset_index(drop=True)
+            import pyarrow.parquet as pq
+
+            table = arrow_frame(pq.read_table(io.BytesIO(source.content))).reset_index(drop=True)
+        copies = table[[name for name in table.columns if str(name) in copied]].rename(columns=str)
         table = without_texts(table, how.missing)
         table.attrs["reading"] = how
     else:
         if kind in EXCEL:
             source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
-        elif kind in ARFF:
-            encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
-            source, how = arff_as_csv(source, encoding), replace(how, encoding="utf-8", separator=",", header=True)
-        table = read_text(source, text, {*codes, *names}, names, how)
+        table, copies = read_text(source, copied, text, codes, names, how)
     table = checked_table(table, source.path)
     _warn_of_missing_signs(table, {*text, *codes, *names}, source.path)
-    return table
+    return table, copies
+
+
+def arrow_frame(table: Any) -> Table:
+    """Return a table of pyarrow as a data frame in which integers beside missing values have all digits."""
+    import pandas as pd
+    import pyarrow as pa
+
+    frame = table.to_pandas()
+    long = [name for name in with_long_integers(frame) if pa.types.is_integer(table.schema.field(name).type)]
+    for name in long:
+        frame[name] = pd.array(table[name].to_pylist(), dtype="UInt64" if (frame[name] >= 2.0**63).any() else "Int64")
+    return frame
 
 
 def check_how(how: Reading, kind: str, path: Path) -> None:
@@ -92,7 +116,7 @@ def check_how(how: Reading, kind: str, path: Path) -> None:
     for option, value, kinds, which in (
         ("--sheet", how.sheet, EXCEL, "Excel"),
         ("--separator", how.separator, TEXT, "text"),
-        ("--encoding", how.encoding, TEXT + ARFF, "text"),
+        ("--encoding", how.encoding, TEXT, "text"),
         ("--header/--no-header", how.header, TEXT + EXCEL, "text and Excel"),
     ):
         if value is not None and kind not in kinds:
@@ -112,10 +136,16 @@ def as_frame(table: Any) -> Table:
     """Return a data frame of pandas, made of one of another library if need be."""
     import pandas as pd
 
-    table = table.to_pandas() if hasattr(table, "to_pandas") else table
-    if not isinstance(table, pd.DataFrame):
+    if isinstance(table, pd.DataFrame):
+        return table
+    if not hasattr(table, "to_pandas"):
         raise invalid("table", "must be a data frame", type(table).__name__, "pass pandas.DataFrame(…)")
-    return table
+    frame = table.to_pandas()
+    for name in with_long_integers(frame):
+        cells = list(table[name])
+        if all(cell is None or isinstance(cell, int) for cell in cells):
+            frame[name] = pd.array(cells, dtype="Int64")
+    return frame
 
 
 def as_read(table: Any, missing: Collection[str] = ()) -> Table:

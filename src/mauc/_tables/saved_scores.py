@@ -22,7 +22,8 @@ from mauc._archive import MAX_SIZE, Refused, TooLarge, read_arrays
 from mauc._io import write_whole
 from mauc._tables.errors import Failure
 from mauc._tables.model_file import is_model
-from mauc._tables.read import EXACT, Table
+from mauc._tables.read import Table
+from mauc._tables.text import EXACT
 from mauc._typing import Floats, Ints
 
 Hashes = NDArray[np.uint64]
@@ -119,9 +120,9 @@ def _hash_texts(texts: Sequence[str]) -> Hashes:
 
     words = np.array(texts, dtype=object)
     numbers = np.asarray(pd.to_numeric(pd.Series(words), errors="coerce"), dtype=np.float64)
-    hashes, others = _hash_floats(numbers), ~np.isfinite(numbers)
+    hashes, others = _hash_floats(numbers), np.isnan(numbers)
     hashes[others] = pd.util.hash_array(words[others], categorize=False)
-    long = {k: WHOLE.fullmatch(words[k]) for k in np.flatnonzero(~others & (np.abs(numbers) >= EXACT))}
+    long = {k: WHOLE.fullmatch(words[k]) for k in np.flatnonzero(np.abs(numbers) >= EXACT)}
     integers = {k: int(whole[1]) for k, whole in long.items() if whole}
     hashes[list(integers)] = _hash_long_integers(list(integers.values()))
     return hashes

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._tables.errors import Failure
-from mauc._tables.read import EXACT, Table, class_labels, count_of, nearest, no_class, rows_with_lists
+from mauc._tables.read import Table, class_labels, count_of, nearest, no_class, rows_with_lists
 from mauc._tables.saved_scores import cell_hashes
-from mauc._tables.text import PREFIX, display_path
+from mauc._tables.text import EXACT, PREFIX, display_path
 from mauc._text import of_cell
 from mauc._typing import Ints
 from mauc._validation import listing
