@@ -267,7 +267,7 @@ def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
     cut = "extra trees, logistic regression were not trained: the limit allows only a small forest"
     assert cut in told.stdout
     assert (
-        "A faster machine may choose another model; with --time-limit 10 or more, the stack is trained." in told.stdout
+        "A faster machine may choose another model; with 10 seconds or more, the stack is trained." in told.stdout
     )
     assert "Only one model was trained: small forest" in told.stdout
     assert cut in Path("r.html").read_text()

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
-from mauc._tables.errors import Failure
+from mauc._tables.errors import Failure, option_name
 from mauc._tables.read import Table, count_of, nearest, other_columns, rows_with_lists
 from mauc._tables.text import EXACT
 from mauc._typing import Floats, Ints
@@ -259,7 +259,8 @@ def with_iso_dates(table: Any, kinds: dict[str, str], given: str | None, path: P
         if order == "ambiguous" and common is None:
             warnings.warn(
                 f"column {name!r} of {path} holds dates such as {example}, and all of them could have the day or the "
-                "month first: they are read with the month first; if the day is first, use --dates day-first",
+                "month first: they are read with the month first; if the day is first, use "
+                f"{option_name('dates')} day-first",
                 stacklevel=2,
             )
         if (common if order == "ambiguous" else order) != "day-first":

@@ -18,7 +18,7 @@ from mauc._archive import MAX_SIZE
 from mauc._tables.columns import describe_columns
 from mauc._tables.data import Data, prepare
 from mauc._tables.decide import read_costs
-from mauc._tables.errors import as_parameters, in_python
+from mauc._tables.errors import in_python
 from mauc._tables.flags import (
     NO_SCORE,
     Flag,
@@ -50,8 +50,6 @@ from mauc.metrics import Importance, Interval
 from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report
 
-PARAMETERS = [name.replace("_", "-") for name in Options.__dataclass_fields__]
-"""Parameters of :func:`fit_table` as the command writes them."""
 AFTER_CTRL_C = "permutation importance was not computed after Ctrl-C"
 
 
@@ -101,11 +99,11 @@ class FittedTable:
     @property
     def cut_text(self) -> str:
         """What was cut, and whether a longer limit or a faster machine may change the model."""
-        hint = "A faster machine, or a longer --time-limit, may choose another model."
+        hint = "A faster machine, or a longer time limit, may choose another model."
         if any("Ctrl-C" in reason for reason in self.cut):
             hint = "Without Ctrl-C, all models are trained."
         if self.options.few_seconds:
-            hint = "A faster machine may choose another model; with --time-limit 10 or more, the stack is trained."
+            hint = "A faster machine may choose another model; with 10 seconds or more, the stack is trained."
         return f"{'; '.join(self.cut)}. {hint}"
 
     def leaderboard(self) -> Table:
@@ -327,21 +325,21 @@ def fit_table(
     >>> fitted.predict_proba(frame.head())  # doctest: +SKIP
     """
     given, began = dict(locals()), time.monotonic()
-    with in_python(*PARAMETERS):
+    with in_python(*Options.__dataclass_fields__):
         named = {"target": target, "group": group, "time_column": time_column}
         columns: dict[str, Any] = {name: _column(name, value) for name, value in named.items()}
         dropped: Sequence[Any] = [drop] if isinstance(drop, str | int) else () if drop is None else drop
         columns["drop"] = tuple(_column("drop", name) for name in dropped)
         given |= Options.defaults(effort, time_limit, cv)
         options = Options(**{name: value for name, value in given.items() if name != "table"} | columns)
-    with in_python(*PARAMETERS), Workers(options.n_workers) as workers:
+    with in_python(*Options.__dataclass_fields__), Workers(options.n_workers) as workers:
         if isinstance(table, str | Path):
             data = read_data(Path(table), options)
         else:
             data = prepare(as_read(table), options, Path("the table"))
         fitted = fit_data(data, options, began, workers, Watch())
     for text in fitted.flag_texts():
-        warnings.warn(as_parameters(text, PARAMETERS), stacklevel=2)
+        warnings.warn(text, stacklevel=2)
     return fitted
 
 

@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from mauc._tables.columns import are_dates
 from mauc._tables.data import Split, by_group, stratified
-from mauc._tables.errors import Failure
+from mauc._tables.errors import Failure, option_name
 from mauc._tables.read import Table
 from mauc._tables.saved_scores import Hashes, row_hashes
 from mauc._typing import Ints
@@ -143,8 +143,8 @@ def flag_duplicates(
     if n < 10.0 * n_tested * min(1.0, by_chance):
         return []
     # Rows that differ in a flagged column are not duplicates for --drop-duplicates.
-    advice = [] if dropped or ignore else ["use --drop-duplicates"]
-    advice += [] if grouped else ["keep related rows together with --group"]
+    advice = [] if dropped or ignore else [f"use {option_name('drop-duplicates')}"]
+    advice += [] if grouped else [f"keep related rows together with {option_name('group')}"]
     rows = "1 test row duplicates a training row" if n == 1 else f"{n:,} test rows duplicate training rows"
     text = (
         f"{rows}{' in all columns that are not flagged' if ignore else ''} ({100 * n / n_tested:.1f} % of the test "
@@ -330,7 +330,7 @@ def flag_groups(
         both = "" if math.isnan(difference) else scores
         text = (
             f"column {name!r} holds codes that are in both training and test rows{both}: if new rows will have new "
-            f"codes, use --group {shlex.quote(name)}"
+            f"codes, use {option_name('group')} {shlex.quote(name)}"
         )
         flags.append(Flag("group", name, alone, text))
     return flags

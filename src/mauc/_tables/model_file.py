@@ -20,7 +20,7 @@ import numpy as np
 
 from mauc._archive import GB, MAX_SIZE, Refused, TooLarge, check_header, open_archive, printable, read_member
 from mauc._io import write_whole
-from mauc._tables.errors import Failure, in_python
+from mauc._tables.errors import Failure, in_python, option_name
 from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 from mauc._tables.text import COMMAS
 
@@ -193,7 +193,7 @@ def load_model(path: str | Path, *, trust: bool = False, max_size: float = MAX_S
     >>> model = load_model("model.skops")  # doctest: +SKIP
     >>> model.predict_proba(frame)  # doctest: +SKIP
     """
-    with in_python("trust", "max-size"):
+    with in_python("trust", "max_size"):
         return read_model(Path(path), trust=trust, max_size=max_size)
 
 
@@ -221,7 +221,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         # Without --trust, skops may load the types listed here; there is no need to ask it for types it would refuse.
         needed = skops.io.get_untrusted_types(data=clean) if trust else set().union(*ALLOWED.values())
     except TooLarge as error:
-        raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None
+        raise Failure(f"{path} {error}: raise {option_name('max-size')} if you trust the file") from None
     except Refused as error:
         raise Failure(f"{path} is not loaded, because it {error}: mauc fit writes no such file") from None
     except Malformed as error:
@@ -237,7 +237,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         names = ", ".join(map(printable, foreign[:6])) + (f" and {len(foreign) - 6} more" if len(foreign) > 6 else "")
         raise Failure(
             f"{path} holds types that mauc does not know, and loading them could run their code: {names}\n"
-            "pass --trust if you know where the file comes from"
+            f"pass {option_name('trust')} if you know where the file comes from"
         )
     try:
         parts = skops.io.loads(clean, trusted=sorted(needed))

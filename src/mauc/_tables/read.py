@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._archive import MAX_SIZE
-from mauc._tables.errors import Failure, Usage
+from mauc._tables.errors import Failure, Usage, option_name
 from mauc._tables.excel import excel_as_csv
 from mauc._tables.model_file import is_model
 from mauc._tables.text import (
@@ -365,7 +365,7 @@ def has_class(found: NDArray[np.bool_], name: str, path: Path) -> NDArray[np.boo
 
 def no_class(column: str, n: int, first: str) -> Failure:
     """Return the error for a column with ``n`` rows without a class."""
-    advice = "fill them in, or leave them out with --drop-unlabelled"
+    advice = f"fill them in, or leave them out with {option_name('drop-unlabelled')}"
     return Failure(f"{column} has no class in {count_of(n)} (first: {first}): {advice}")
 
 
