@@ -40,8 +40,8 @@ def write_whole(path: Path, content: bytes | str) -> None:
         _sweep(final.parent)
         _replace(final, data)
     except OSError as error:
-        error.filename, error.filename2 = str(path), None  # instead of the temporary name
-        raise
+        # The name that the user knows, instead of the temporary one.
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 def json_text(value: Any) -> str:

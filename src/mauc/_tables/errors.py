@@ -63,14 +63,17 @@ def explain(error: Exception) -> str:
             return f"no space left to write {what}, which is unchanged: free some, or choose another place"
         if isinstance(error, PermissionError) or error.errno == errno.EROFS:
             return f"no permission for {what}: choose another place, or change its permissions"
-        is_missing = isinstance(error, FileNotFoundError) and error.filename is not None
-        return f"File not found: {what}" if is_missing else first_line
-    if isinstance(error, MemoryError):
+        if error.errno == errno.EFBIG:
+            return f"{what} would be larger than the system allows: choose another place, or raise the limit"
+        if isinstance(error, FileNotFoundError) and error.filename is not None:
+            return f"File not found: {what}"
+        return first_line if error.strerror is None else f"{what}: {error.strerror}: check it, or choose another place"
+    # A library that does not fit in memory is not loaded; the text is that of the system's linker.
+    unmapped = isinstance(error, ImportError) and any(sign in str(error) for sign in ("map segment", "llocate memory"))
+    if isinstance(error, MemoryError) or unmapped:
         return "not enough memory: use fewer rows or columns, or a larger machine"
-    if isinstance(error, ImportError):
-        name = (error.name or "").partition(".")[0]
-        missing = name and name != "mauc"
-        return f"this needs {name}, which is not installed: pip install 'mauc[all]'" if missing else first_line
-    if isinstance(error, ValueError):
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"this needs {error.name.partition('.')[0]}, which is not installed: pip install 'mauc[all]'"
+    if isinstance(error, ImportError | ValueError):
         return first_line
     return f"unexpected {type(error).__name__}: {first_line}\n--debug shows where; please report it"
