@@ -17,7 +17,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc._tables.columns import date_order, days_first_to_iso, with_iso_dates
+from mauc._tables.columns import date_order, dates_to_iso, with_iso_dates
 from mauc._tables.errors import Failure, Usage
 from mauc._tables.read import class_labels, has_class, read_table
 from mauc._tables.text import STDIN, Reading
@@ -300,6 +300,8 @@ def test_excel_without_openpyxl(tmp_path, monkeypatch):
         (["31/12/2024", "12/31/2024"], None, None),
         (["2024-12-31"], None, None),
         (["oak", "1/2/2024"], None, None),
+        (["-", "31/02/2024", "13/02/2024", "unknown", "1/2/2024"], "day-first", "day-first"),
+        (["12/31/2024", *["31/12/2024"] * 10], "day-first", "day-first"),
         ([1.5, 2.5], None, None),
     ],
 )
@@ -309,10 +311,12 @@ def test_day_or_month_first(values, order, told):
 
 
 def test_days_first_become_iso():
-    turned = days_first_to_iso(pd.Series(["31/12/2024", None, "1/2/2024 10:30", "2024-01-05"], index=[3, 5, 7, 9]))
+    turned = dates_to_iso(pd.Series(["31/12/2024", None, "1/2/2024 10:30", "2024-01-05"], index=[3, 5, 7, 9]))
     assert turned.loc[[3, 7, 9]].tolist() == ["2024-12-31", "2024-02-01 10:30", "2024-01-05"]
     assert turned.isna().tolist() == [False, True, False, False]
-    assert days_first_to_iso(pd.Series(["31/02/2024"])) is None, "no such day"
+    odd = pd.Series(["31/02/2024", "-", "unknown", "12/31/2024", "31/12/2024"])
+    assert dates_to_iso(odd).isna().tolist() == [True, True, True, True, False], "each costs itself"
+    assert dates_to_iso(odd, "month-first").isna().tolist() == [True, True, True, False, True]
 
 
 def test_one_column_tells_of_another(tmp_path):
@@ -575,11 +579,9 @@ def test_signs_among_numbers_are_hinted_at(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,z,w\n1,?,a,1\n?,2,1,2\n3,3,b,3\n4,-,c,4\n5,5,2,5\n")
     assert sorted(read(path, codes=["w"])[1]) == [
-        f"column 'x' of {path} holds numbers, and '?' in 1 of 5 rows, so it is read as text; to read numbers with "
-        "missing values use --missing '?'",
-        f"column 'y' of {path} holds numbers, and '?' and '-' in 2 of 5 rows, so it is read as text; to read numbers "
-        "with missing values use --missing '?' --missing '-'",
-    ]
+        f"column 'y' of {path} holds numbers, and '-' in 1 of 5 rows, so it is read as text; to read numbers with "
+        "missing values use --missing '-'",
+    ], "a ? is missing among numbers"
     assert read(path, how=Reading(missing=("?", "-")))[1] == []
     path.write_text("x,y\n?,1\n-,1\nunknown,1\n" + "2,1\n" * 4)
-    assert read(path)[1][0].endswith("use --missing '?' --missing '-' --missing unknown")
+    assert read(path)[1][0].endswith("use --missing '-' --missing unknown")
