@@ -381,6 +381,33 @@ def test_rows_and_cells_out_of_order_are_refused(tmp_path, pair):
         read_table(path)
 
 
+def test_formulas_without_a_result_and_merged_cells_are_told(tmp_path):
+    """A program that is no spreadsheet writes formulas without results."""
+    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    made = openpyxl.Workbook()
+    for row in (["x", "y", "z"], [1, "=A2+1", "a"], [2, "=A3+1", "b"], [3, '=""', "c"]):
+        made.active.append(row)
+    made.active.merge_cells("C2:C4")
+    made.save(tmp_path / "t.xlsx")
+    path = with_sheet(tmp_path / "t.xlsx", lambda xml: xml.replace("<f>A2+1</f><v />", "<f>A2+1</f><v>2</v>"))
+    path = with_sheet(path, lambda xml: xml.replace('<c r="B4">', '<c r="B4" t="str">'))
+    table, told = read(path)
+    assert table["y"].isna().tolist() == [False, True, True]
+    assert table["z"].isna().tolist() == [False, True, True]
+    assert told == [
+        f"{path} has 1 formula without a result, read as missing: open it in a spreadsheet and save it",
+        f"{path} has 1 range of merged cells, of which all but the first cell are read as missing: unmerge and fill "
+        "them",
+    ]
+
+
+def test_a_long_cell_hides_no_separator(tmp_path):
+    (tmp_path / "t.csv").write_text(f"x;y;z\n1;a;{'n' * 131_073}\n2;b,c;\n")
+    table, told = read(tmp_path / "t.csv")
+    assert table.shape == (2, 3)
+    assert told == [f"{tmp_path / 't.csv'} is read as a table with semicolons between columns"]
+
+
 NAMED = "xl/worksheets/sheet1.xml"
 
 
