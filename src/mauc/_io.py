@@ -31,7 +31,8 @@ def write_whole(path: Path, content: bytes | str) -> None:
     one gets those of the umask. A symbolic link stays, and its target is written. Missing folders are made, except at
     the root of the file system (see :func:`is_at_root`).
     """
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    # A name of a file may have bytes that are not UTF-8, which Python keeps as surrogates.
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     try:
         final = destination(path)
         if is_at_root(path):

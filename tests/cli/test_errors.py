@@ -23,7 +23,7 @@ from mauc._tables.errors import Failure, Usage, explain
         (OSError(errno.EROFS, "read-only", "x.csv"), "no permission for x.csv"),
         (FileNotFoundError(errno.ENOENT, "none", "x.csv"), "File not found: x.csv"),
         (OSError("something else"), "something else"),
-        (OSError(errno.EFBIG, "File too large", "x.csv"), "x.csv would be larger than the system allows: choose"),
+        (OSError(errno.EFBIG, "File too large", "x.csv"), "no space left to write x.csv"),
         (OSError(errno.EIO, "Input/output error", "x.csv"), "x.csv: Input/output error: check it, or choose another"),
         (MemoryError(), "not enough memory"),
         (ImportError("_ufuncs.so: failed to map segment from shared object", name="_ufuncs"), "not enough memory"),

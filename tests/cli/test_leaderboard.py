@@ -266,9 +266,7 @@ def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
     assert told.exit_code == 0, told.output
     cut = "extra trees, logistic regression were not trained: the limit allows only a small forest"
     assert cut in told.stdout
-    assert (
-        "A faster machine may choose another model; with 10 seconds or more, the stack is trained." in told.stdout
-    )
+    assert "A faster machine may choose another model; with 10 seconds or more, the stack is trained." in told.stdout
     assert "Only one model was trained: small forest" in told.stdout
     assert cut in Path("r.html").read_text()
     found = json.loads(run(*call, "--json").stdout)

@@ -101,7 +101,8 @@ def predict(
             "mauc evaluate understands; to leave them unquoted use --raw-cells"
         )
     if to_stdout:
-        sys.stdout.write(content)
+        # Bytes: the encoding of the terminal may lack letters of the table.
+        sys.stdout.buffer.write(content.encode())
         return
     write_whole(out, content)
     output.say(

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
-from mauc._tables.columns import check_finite, date_order, days_first_to_iso, read_kinds, with_iso_dates
+from mauc._tables.columns import check_finite, date_order, dates_to_iso, read_kinds, with_iso_dates
 from mauc._tables.errors import Failure, option_name
 from mauc._tables.options import Options
 from mauc._tables.read import (
@@ -186,8 +186,10 @@ def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArra
         elif found == "month-first":
             times = pd.to_datetime(values, dayfirst=False, utc=True).astype("int64")
         else:
-            iso = days_first_to_iso(values) if found == "day-first" else None
-            times = pd.to_datetime(values if iso is None else iso, format="ISO8601", utc=True).astype("int64")
+            iso = dates_to_iso(values) if found == "day-first" else values
+            if iso.isna().any():
+                raise ValueError
+            times = pd.to_datetime(iso, format="ISO8601", utc=True).astype("int64")
     except (ValueError, TypeError):
         raise Failure(
             f"column {name!r} of {path} holds neither numbers nor dates like 2024-03-31: write them like this, or "

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-"""The disk is full, or the user's quota is used up."""
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The disk is full, the user's quota is used up, or the system allows no larger file."""
 
 
 class Failure(Exception):
@@ -63,8 +63,6 @@ def explain(error: Exception) -> str:
             return f"no space left to write {what}, which is unchanged: free some, or choose another place"
         if isinstance(error, PermissionError) or error.errno == errno.EROFS:
             return f"no permission for {what}: choose another place, or change its permissions"
-        if error.errno == errno.EFBIG:
-            return f"{what} would be larger than the system allows: choose another place, or raise the limit"
         if isinstance(error, FileNotFoundError) and error.filename is not None:
             return f"File not found: {what}"
         return first_line if error.strerror is None else f"{what}: {error.strerror}: check it, or choose another place"

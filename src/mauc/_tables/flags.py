@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from mauc._tables.columns import are_dates
+from mauc._tables.columns import are_dates, date_order, dates_to_iso, iso_dates
 from mauc._tables.data import Split, by_group, stratified
 from mauc._tables.errors import Failure, option_name
 from mauc._tables.read import Table
 from mauc._tables.saved_scores import Hashes, row_hashes
-from mauc._typing import Ints
+from mauc._typing import Floats, Ints
 from mauc.ensemble import TableColumns
+from mauc.ensemble.columns import CentredNumbers, DateColumn, written_numbers
 from mauc.metrics import Importance, Interval, mauc_interval, mauc_score
 from mauc.model_selection import RareClassKFold, some_of_each
 
@@ -89,7 +90,7 @@ def flag_columns(
     for name in map(str, table.columns):
         if time.monotonic() > deadline:
             raise TimeoutError
-        values = table[name]
+        values = _as_measured(table[name])
         if values.nunique(dropna=False) < 2:
             continue
         counts, is_map, is_code = _counts_rows(values), _is_map(values, labels), _is_code(name, values)
@@ -158,15 +159,17 @@ def _share_of_equal_pairs(values: NDArray[Any]) -> float:
     return float(counts @ (counts - 1)) / max(1, len(values) * (len(values) - 1))
 
 
-def column_mauc(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
+def column_mauc(values: Any, labels: NDArray[Any], seed: int = 0, *, as_codes: bool = False) -> float:
     """Return the out-of-fold MAUC of one column alone; NaN if fewer than two classes can be held out.
 
-    A decision tree scores numbers, and the class frequencies of each value score all others, with equal weight for
-    every class. A value without training rows gets the same score for every class.
+    A decision tree scores numbers and dates, and the class frequencies of each value score all others, and numbers
+    ``as_codes``, with equal weight for every class. A value without training rows gets the same score for every class.
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    is_number = values.dtype.kind in "iufb"
-    cells = np.asarray(values, dtype=np.float64)[:, None] if is_number else _factorised(values)
+    numbers = None if as_codes else _as_numbers(values)
+    is_number = numbers is not None
+    # A tree takes float32.
+    cells = _factorised(values) if numbers is None else CentredNumbers().fit_transform(numbers[:, None])
     scores = np.full((len(codes), len(classes)), np.nan)
     for train, test in RareClassKFold(3, random_state=seed).split(codes, codes):
         if len(test):
@@ -188,7 +191,7 @@ def column_recall(values: Any, labels: NDArray[Any], most_bins: int = 100) -> fl
     >>> column_recall(pd.Series(np.arange(40.0)), np.repeat(["a", "b"], 20))
     1.0
     """
-    n_bins = int(np.clip(len(labels) // 10, 2, most_bins))
+    values, n_bins = _as_measured(values), int(np.clip(len(labels) // 10, 2, most_bins))
     _, codes = np.unique(labels, return_inverse=True)
     if values.dtype.kind in "iufb":
         distinct, cells = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
@@ -221,6 +224,22 @@ def _frequencies(cells: Ints, codes: Ints, new: Ints, n_classes: int) -> NDArray
 def _factorised(values: Any) -> Ints:
     texts = values if values.dtype.kind in "iufb" else values.astype(str).where(values.notna())
     return np.asarray(pd.factorize(texts, use_na_sentinel=False)[0])
+
+
+def _as_measured(values: Any) -> Any:
+    """Return a column of numbers that are written as text as numbers; others stay."""
+    numbers = written_numbers(values)
+    return values if numbers is None else pd.Series(numbers, index=values.index, name=values.name)
+
+
+def _as_numbers(values: Any) -> Floats | None:
+    """Return numbers, and dates as seconds since one of them, as float64; None for other columns."""
+    if values.dtype.kind in "iufb":
+        return np.asarray(values.to_numpy(np.float64, na_value=np.nan))
+    dates = iso_dates(dates_to_iso(values, "month-first") if date_order(values) else values)
+    if dates is None:
+        return written_numbers(values)
+    return np.asarray(DateColumn().fit_transform(dates).iloc[:, -1])
 
 
 def _counts_rows(values: Any) -> bool:
@@ -317,7 +336,7 @@ def flag_groups(
         values = table[name]
         recur = are_recurring_codes(name, values, labels, seed)
         if recur and values.iloc[test].isin(values.iloc[train].dropna()).mean() >= 0.5:
-            alone = column_mauc(values.iloc[rows].astype(str), labels[rows], seed)
+            alone = column_mauc(values.iloc[rows], labels[rows], seed, as_codes=True)
             found += [(alone, name)] if alone >= 0.6 else []
     flags = []
     for alone, name in sorted(found, reverse=True)[:2]:
@@ -380,7 +399,7 @@ def are_recurring_codes(name: str, values: Any, labels: NDArray[Any], seed: int 
         return False
     rows = some_of_each(labels, CHECKED_ROWS, seed)
     by_size = column_mauc(values.iloc[rows], labels[rows], seed)
-    return not (by_size >= 0.6 and by_size > column_mauc(values.iloc[rows].astype(str), labels[rows], seed) - 0.03)
+    return not (by_size >= 0.6 and by_size > column_mauc(values.iloc[rows], labels[rows], seed, as_codes=True) - 0.03)
 
 
 def _are_letters_with_digits(words: Any) -> bool:

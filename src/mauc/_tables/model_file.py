@@ -24,7 +24,7 @@ from mauc._tables.errors import Failure, in_python, option_name
 from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 from mauc._tables.text import COMMAS
 
-FORMAT = "mauc model 5"
+FORMAT = "mauc model 6"
 SCHEMA = "schema.json"
 CLASS_TYPES: dict[str, Any] = {"text": str, "int": int, "float": float, "bool": lambda name: name == "True"}
 """How to read a class again whose column holds such values."""

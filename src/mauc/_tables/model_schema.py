@@ -44,6 +44,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "mauc.ensemble.bases.KernelColumns",
             "mauc.ensemble.calibration.Calibration",
             "mauc.ensemble.classifier.MAUCStackingClassifier",
+            "mauc.ensemble.columns.DateColumn",
             "mauc.ensemble.columns.TableColumns",
             "mauc.ensemble.columns.TextColumn",
             "mauc.ensemble.columns.TextPlace",
@@ -78,11 +79,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "sklearn.tree._classes.DecisionTreeClassifier",
             "sklearn.tree._classes.ExtraTreeClassifier",
             "skrub._clean_null_strings.CleanNullStrings",
-            "skrub._datetime_encoder.DatetimeEncoder",
             "skrub._drop_uninformative.DropUninformative",
-            "skrub._table_vectorizer.PassThrough",
             "skrub._to_datetime.ToDatetime",
-            "skrub._to_float.ToFloat",
             "skrub._to_str.ToStr",
         }
     ),
@@ -101,7 +99,6 @@ WORD = re.compile(r"[\w.+-]*", re.ASCII)
 ZONE = re.compile(r"(?!dateutil/)[A-Za-z][\w+:-]*(/[A-Za-z][\w+-]*){0,2}", re.ASCII)
 ANY = re.compile(r".*", re.DOTALL)
 TEXTS = {
-    "_thousand": re.compile(r".?"),  # between thousands, in numbers
     "format_": ANY,  # of dates, used by strptime only
     "input_name_": ANY,  # of a column
     # pandas opens the file that is named after "dateutil/".

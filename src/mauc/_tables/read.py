@@ -180,6 +180,8 @@ def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path,
     """Warn of columns read as text because a few other texts, such as ``?``, recur among their numbers."""
     import pandas as pd
 
+    from mauc.ensemble.columns import MISSING_TEXTS
+
     for name in other_columns(table):
         cells = table[name].dropna()
         if name in unchanged or not len(cells) or not isinstance(cells.iloc[0], str):
@@ -187,7 +189,10 @@ def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path,
         cells = cells.astype(str)
         if np.isnan(pd.to_numeric(cells.head(1000).unique(), errors="coerce")).all():
             continue
-        others = cells[pd.to_numeric(cells, errors="coerce").isna()]
+        # TableColumns takes ? and the like among numbers for missing values.
+        others = cells[
+            pd.to_numeric(cells, errors="coerce").isna() & ~cells.str.strip().str.lower().isin(MISSING_TEXTS)
+        ]
         signs = list(map(str, others.unique()[: most_signs + 1]))
         if 0 < len(signs) <= most_signs and 2 * len(others) < len(cells):
             options = " ".join(f"--missing {sign}" if sign.isalnum() else f"--missing '{sign}'" for sign in signs)
@@ -238,7 +243,7 @@ def _in_text(values: Any) -> Any:
     if form == "datetime":
         values = values.where(values.notna(), None).infer_objects()
     if values.dtype.kind == "M":
-        return _dates_in_text(values)
+        return dates_in_text(values)
     if form.startswith("timedelta"):
         return pd.to_timedelta(values).dt.total_seconds().astype("float64")
     if form in ("date", "datetime", "interval", "period"):
@@ -268,7 +273,7 @@ def other_columns(table: Table) -> list[str]:
     return [name for name, kind in table.dtypes.items() if kind.kind not in "iufb"]
 
 
-def _dates_in_text(values: Any) -> Any:
+def dates_in_text(values: Any) -> Any:
     """Return dates as text without loss; those with a time zone in UTC, for local times recur when clocks go back."""
     import pandas as pd
 

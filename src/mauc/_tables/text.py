@@ -262,11 +262,14 @@ def detect_encoding(source: Source) -> str:
 
 def _rows(sample: str, separator: str, most: int = 50) -> list[list[str]]:
     """Return the cells of the first lines. As in pandas, U+2028, which a name may hold, does not end a line."""
+    longest = csv.field_size_limit(max(len(sample), 1))  # pandas has no limit
     try:
         lines = csv.reader(io.StringIO(sample, newline=""), delimiter=separator)
         return [row for row in islice(lines, most) if row]
     except csv.Error:
         return []
+    finally:
+        csv.field_size_limit(longest)
 
 
 def best_separator(sample: str) -> str:
