@@ -65,10 +65,10 @@ def flag_columns(
     deadline: float = math.inf,
     many_columns: int = 100,
     nearly_perfect: float = 0.998,
-) -> list[Flag]:
-    """Flag columns of the training rows, which must be in the order of the file.
+) -> tuple[list[Flag], int]:
+    """Flag columns of the training rows, which must be in the order of the file; say how many columns were checked.
 
-    Raise ``TimeoutError`` at the ``deadline``, in the seconds of :func:`time.monotonic`.
+    No column is begun after the ``deadline``, in the seconds of :func:`time.monotonic`.
 
     A column is flagged if it counts the rows, predicts the target almost perfectly alone (a MAUC of
     ``nearly_perfect``), or is different in nearly every row, as an ID is. With more than ``many_columns``, the MAUC of
@@ -78,7 +78,8 @@ def flag_columns(
     --------
     >>> import numpy as np, pandas as pd
     >>> table = pd.DataFrame({"Id": np.arange(60), "code": np.repeat([7, 8, 9], 20)})
-    >>> for flag in flag_columns(table, np.repeat(["oak", "elm", "yew"], 20), "species"):
+    >>> flags, n_checked = flag_columns(table, np.repeat(["oak", "elm", "yew"], 20), "species")
+    >>> for flag in flags:
     ...     print(flag.column, flag.kind, round(flag.mauc, 2))
     Id counter 1.0
     code target 1.0
@@ -86,10 +87,10 @@ def flag_columns(
     rows = some_of_each(labels, int(np.clip(200_000 // max(1, table.shape[1]), 1_000, 5_000)), seed)
     some_labels = labels[rows]
     enough = np.unique(some_labels, return_counts=True)[1].min() >= FEW_ROWS
-    found = []
-    for name in map(str, table.columns):
+    found: list[Flag] = []
+    for k, name in enumerate(map(str, table.columns)):
         if time.monotonic() > deadline:
-            raise TimeoutError
+            return found, k
         values = _as_measured(table[name])
         if values.nunique(dropna=False) < 2:
             continue
@@ -113,7 +114,7 @@ def flag_columns(
         else:
             continue
         found.append(Flag(kind, name, alone, f"column {name!r} {text}"))
-    return found
+    return found, table.shape[1]
 
 
 def flag_duplicates(

@@ -278,17 +278,19 @@ def target_missing(files: Files, how: Reading, max_size: float) -> Usage:
     )
 
 
-def available_memory() -> float:
+def available_memory(machine: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")) -> float:
     """Return the free bytes of the machine or of the container; 8 GiB if the system does not say."""
     free = 8.0 * 2**30
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = machine.read_text().splitlines()
         free = next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration):
         pass
     try:
-        group = Path("/sys/fs/cgroup")
-        free = min(free, float((group / "memory.max").read_text()) - float((group / "memory.current").read_text()))
+        limit, used = (float((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        # Pages of files that were read are used memory, but the system gives them up when they are needed.
+        pages = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        free = min(free, limit - used + sum(float(pages.get(f"{kind}_file", 0)) for kind in ("active", "inactive")))
     except (OSError, ValueError):  # no group, or one without a limit, which says "max"
         pass
     return free
