@@ -139,3 +139,10 @@ def test_codes_of_patients_are_told_where_scores_are_evaluated(run):
     rooms = np.arange(90) % 30
     scores.assign(y=np.where(rooms < 15, "a", "b"), room_number=rooms).to_csv("s.csv", index=False)
     assert "holds codes" not in run(*call).stderr, "a number that measures"
+
+
+def test_a_word_among_numbers_of_new_rows_is_told_once(run, model, trees):
+    trees.assign(height=trees["height"].astype(object).where(trees.index > 3, "unknown")).to_csv("new.csv", index=False)
+    found = run("predict", model, "new.csv")
+    assert "'height' held numbers in training and has 4 values that are not numbers, such as 'unknown'" in found.stderr
+    assert "read as text" not in found.stderr

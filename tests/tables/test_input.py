@@ -19,7 +19,7 @@ import pandas as pd
 
 from mauc._tables.columns import date_order, dates_to_iso, with_iso_dates
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.read import class_labels, has_class, read_table
+from mauc._tables.read import class_labels, has_class, read_table, warn_of_missing_signs
 from mauc._tables.text import STDIN, Reading
 
 FRAME = pd.DataFrame({"größe": [1.5, 2.25, 0.5], "ort": ["Köln", "Lübeck", "Łódź"]})
@@ -605,10 +605,17 @@ def test_separators_that_are_told_and_lines_that_end_elsewhere(tmp_path):
 def test_signs_among_numbers_are_hinted_at(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,z,w\n1,?,a,1\n?,2,1,2\n3,3,b,3\n4,-,c,4\n5,5,2,5\n")
-    assert sorted(read(path, codes=["w"])[1]) == [
+
+    def said(**options):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            warn_of_missing_signs(read_table(path, **options), {"w"}, path)
+        return [str(each.message) for each in told]
+
+    assert said(codes=["w"]) == [
         f"column 'y' of {path} holds numbers, and '-' in 1 of 5 rows, so it is read as text; to read numbers with "
         "missing values use --missing '-'",
     ], "a ? is missing among numbers"
-    assert read(path, how=Reading(missing=("?", "-")))[1] == []
+    assert said(how=Reading(missing=("?", "-"))) == []
     path.write_text("x,y\n?,1\n-,1\nunknown,1\n" + "2,1\n" * 4)
-    assert read(path)[1][0].endswith("use --missing '-' --missing unknown")
+    assert said()[0].endswith("use --missing '-' --missing unknown")

@@ -31,7 +31,7 @@ from mauc._tables.flags import (
 from mauc._tables.importance import NO_TIME, importance_within
 from mauc._tables.model_file import TableModel, write_model
 from mauc._tables.options import Options
-from mauc._tables.read import Table, as_read, count_of, read_table
+from mauc._tables.read import Table, as_read, count_of, read_table, warn_of_missing_signs
 from mauc._tables.saved_scores import (
     Hashes,
     SavedScores,
@@ -356,6 +356,7 @@ def read_data(path: Path, options: Options, max_size: float = MAX_SIZE, how: Rea
     """Read the rows of a file."""
     codes = [options.group] if options.group else []
     table = read_table(path, codes=codes, max_size=max_size, names=[options.target], how=how)
+    warn_of_missing_signs(table, {*codes, options.target}, display_path(path))
     reading = table.attrs["reading"]
     return replace(prepare(table, options, display_path(path)), reading=reading)
 

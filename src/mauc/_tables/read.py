@@ -95,7 +95,6 @@ def read_with_copies(
             source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
         table, copies = read_text(source, copied, text, codes, names, how)
     table = checked_table(table, source.path)
-    _warn_of_missing_signs(table, {*text, *codes, *names}, source.path)
     return table, copies
 
 
@@ -176,7 +175,7 @@ def parquet_errors(path: Path) -> Iterator[None]:
         raise Failure(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}): write it again") from None
 
 
-def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path, most_signs: int = 4) -> None:
+def warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path, most_signs: int = 4) -> None:
     """Warn of columns read as text because a few other texts, such as ``?``, recur among their numbers."""
     import pandas as pd
 
@@ -199,7 +198,7 @@ def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path,
             warnings.warn(
                 f"column {name!r} of {path} holds numbers, and {' and '.join(map(repr, signs))} in {len(others)} of "
                 f"{len(cells)} rows, so it is read as text; to read numbers with missing values use {options}",
-                stacklevel=3,
+                stacklevel=2,
             )
 
 
