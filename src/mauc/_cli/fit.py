@@ -78,6 +78,13 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    row_records: Annotated[
+        bool,
+        typer.Option(
+            "--row-records/--no-row-records",
+            help="Save scores of single test rows and hashes of training rows; leave them out for personal data.",
+        ),
+    ] = True,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random choices.")] = 0,
     importance: Annotated[
         bool, typer.Option("--importance/--no-importance", help="Compute permutation importance.")
@@ -112,9 +119,9 @@ def fit(
     if target is None:
         raise target_missing(find_files([table], "TABLE"), how, max_size)
     scores = scores_path(out)
-    files = {"model": out, "scores": scores} | ({} if no_report else {"report": report})
+    files = {"model": out} | ({"scores": scores} if row_records else {}) | ({} if no_report else {"report": report})
     check_writable(out, "--out", "a model file", ["skops"], [table])
-    if scores.parent.is_dir():
+    if row_records and scores.parent.is_dir():
         check_writable(scores, "--out", "saved scores", ["npz"], [table, out])
     if not no_report:
         check_writable(report, "--report", "a page", ["html"], [table, out, scores])

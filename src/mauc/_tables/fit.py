@@ -213,10 +213,12 @@ class FittedTable:
     def save(self, path: str | Path) -> Path:
         """Write the model, and its test scores for ``mauc compare`` beside it; return its path.
 
-        :func:`mauc.load_model` and ``mauc predict`` read the model.
+        :func:`mauc.load_model` and ``mauc predict`` read the model. With ``row_records=False``, no scores are written.
         """
         path, found, data = Path(path), self.evaluation, self.data
         write_model(path, self.model)
+        if not self.options.row_records:
+            return path
         saved = SavedScores(
             about=self.model.about,
             target=data.target,
@@ -228,7 +230,8 @@ class FittedTable:
             scores=found.scores,
             predicted=found.predicted,
             columns=self.digests,
-            groups=None if data.groups is None else data.groups[found.rows],
+            # Numbers, which tell rows of one group as well as the names of the groups, and nothing else.
+            groups=None if data.groups is None else np.unique(data.groups[found.rows], return_inverse=True)[1],
         )
         write_saved_scores(path, saved)
         return path
@@ -252,6 +255,7 @@ def fit_table(
     min_rows: int = 1,
     drop_unlabelled: bool = False,
     drop_duplicates: bool = False,
+    row_records: bool = True,
     dates: Literal["day-first", "month-first"] | None = None,
 ) -> FittedTable:
     """Train models on a table within a time limit, choose the best, and test it on held-out rows.
@@ -294,6 +298,9 @@ def fit_table(
         Leave out rows without a class.
     drop_duplicates : bool, default=False
         Keep one of several equal rows.
+    row_records : bool, default=True
+        Whether ``save`` writes records of single rows: the scores and classes of test rows, for ``mauc compare``, and
+        hashes by which the model recognises training rows. Set it to False for personal data.
     dates : {"day-first", "month-first"}, optional
         How to read dates such as 01/02/2024. Default: as the column shows; if all its values are ambiguous, month
         first, with a warning.
@@ -412,6 +419,7 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     rows = np.arange(len(labels)) if on_all_rows else train
     used = [name for name in data.kinds if name not in final.classifier.columns_.empty_]
     hashes = _hashes_of_single_rows(row_hashes({name: cells[name] for name in used}), rows)
+    hashes = hashes if options.row_records else hashes[:0]
     model = TableModel(
         final.classifier,
         data.kinds,

@@ -36,12 +36,13 @@ class Options:
     dates: str | None = None
     drop_unlabelled: bool = False
     drop_duplicates: bool = False
+    row_records: bool = True
 
     def __post_init__(self) -> None:
         _check(check_real, option_name("holdout"), self.holdout, low=0, high=1)
         _check(check_whole, option_name("seed"), self.seed, least=0)
         _check(check_whole, option_name("min-rows"), self.min_rows, least=1)
-        for option in ("refit", "importance", "drop_unlabelled", "drop_duplicates"):
+        for option in ("refit", "importance", "drop_unlabelled", "drop_duplicates", "row_records"):
             value = getattr(self, option)
             if value not in (True, False) and not (option == "refit" and value is None):
                 raise Usage(f"{option_name(option.replace('_', '-'))} must be True or False, got {value!r}")

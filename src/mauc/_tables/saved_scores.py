@@ -184,7 +184,7 @@ class SavedScores:
     predicted: NDArray[Any]
     """``(n,)`` the class that the model predicts."""
     groups: NDArray[Any] | None = None
-    """``(n,)`` group of each row; None if rows are independent."""
+    """``(n,)`` number of the group of each row; None if rows are independent."""
 
 
 def scores_path(model: Path) -> Path:
