@@ -264,10 +264,12 @@ def encode_column(column: Any, random_state: int | None = 0, others: Sequence[An
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn a table into numbers, without its classes.
 
-    The median of its column is subtracted from each number and boolean; missing numbers stay missing. Categories of up
-    to 40 values become one-hot columns; a new value has 0 in all of them. skrub's ``TableVectorizer`` encodes the other
-    columns: texts of more values become 30 components of their character n-grams and, if they repeat, a code; dates
-    become year, month, day and seconds, if these vary. A column that is empty in training is ignored.
+    The median of its column is subtracted from each number, duration and boolean, in float64; missing numbers stay
+    missing. A column of numbers that are written as text, with ``?`` or the like where one is missing, is one of
+    numbers. Categories of up to 40 values become one-hot columns; a new value has 0 in all of them. skrub's
+    ``TableVectorizer`` encodes the other columns: texts of more values become 30 components of their character n-grams
+    and, if they repeat, a code; dates become year, month, day, hour and seconds since the median date. A column that is
+    empty in training is ignored.
 
     Parameters
     ----------
