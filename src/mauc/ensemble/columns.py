@@ -480,7 +480,7 @@ def _as_numbers(column: Any) -> Floats:
     try:
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError, OverflowError):
-        numbers = np.array([as_number(cell) for cell in column], dtype=np.float64)
+        numbers = _parsed(column)
     _warn_of_lost_cells(column, numbers)
     return numbers
 
@@ -500,11 +500,24 @@ def written_numbers(column: Any, n_first: int = 20) -> Floats | None:
         return None
     numbers = np.zeros(0)
     for cells in (column.dropna().head(n_first), column):  # at once, for words
-        numbers = np.array([as_number(cell) for cell in cells], dtype=np.float64)
+        numbers = _parsed(cells)
         if len(_lost_cells(cells, numbers)):
             return None
     known = column[np.isfinite(numbers)]
     return numbers if len(known) and any(map(str.isdigit, str(known.iloc[0]))) else None
+
+
+def _parsed(column: Any) -> Floats:
+    """Return :func:`as_number` of every cell."""
+    import pandas as pd
+    from pandas.api.types import infer_dtype
+
+    numbers, left = np.full(len(column), np.nan), np.asarray(column.notna())
+    if infer_dtype(column, skipna=True) == "string":  # a tenth of the time
+        numbers = np.array(pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan))
+        left = left & np.isnan(numbers)
+    numbers[left] = [as_number(cell) for cell in column[left]]
+    return numbers
 
 
 def as_number(cell: Any) -> float:
