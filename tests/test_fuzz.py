@@ -16,13 +16,14 @@ import pytest
         ("tables", 15),
         ("parts", 8),
         ("cells", 40),
+        ("columns", 20),
         pytest.param("fits", 6, marks=pytest.mark.slow),
     ],
 )
 def test_first_cases(part, cases):
     if part == "torch_parts":
         pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-    if part in ("tables", "parts", "cells", "fits"):
+    if part in ("tables", "parts", "cells", "columns", "fits"):
         for library in ("skrub", "openpyxl", "pyarrow"):
             pytest.importorskip(library, reason="needs the extras cli, excel and parquet")
     run = importlib.import_module(f"fuzz.{part}").run

@@ -22,6 +22,7 @@ SHARES = {
     "tables": 0.005,
     "parts": 0.003,
     "cells": 0.01,
+    "columns": 0.005,
     "fits": 0.001,
 }
 CHUNK = 250

@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from mauc._archive import DAMAGED, GB, Refused, TooLarge, open_archive, printable
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.text import Source
+from mauc._tables.text import EXACT, Source
 from mauc._validation import listing
 
 MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14
@@ -165,6 +165,6 @@ def _text(value: Any) -> str:
         return value.date().isoformat() if value.time() == time(0) else value.isoformat(sep=" ")
     if isinstance(value, date | time):
         return value.isoformat()
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
         return str(int(value))
     return str(value)

@@ -119,7 +119,9 @@ def _hash_texts(texts: Sequence[str]) -> Hashes:
     import pandas as pd
 
     words = np.array(texts, dtype=object)
-    numbers = np.asarray(pd.to_numeric(pd.Series(words), errors="coerce"), dtype=np.float64)
+    numbers = np.array(pd.to_numeric(pd.Series(words), errors="coerce"), dtype=np.float64)
+    found = ~np.isnan(numbers)
+    numbers[found] = words[found].astype(np.float64)  # pandas 2 rounds the last digit another way
     hashes, others = _hash_floats(numbers), np.isnan(numbers)
     hashes[others] = pd.util.hash_array(words[others], categorize=False)
     long = {k: WHOLE.fullmatch(words[k]) for k in np.flatnonzero(np.abs(numbers) >= EXACT)}

@@ -180,9 +180,12 @@ def read_text(
     """Return a pandas DataFrame, and copies of columns; see :func:`mauc._tables.read.read_with_copies`."""
     import pandas as pd
 
+    # pandas 3 reads the nearest float, and pandas 2 only if told.
+    exact = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
+
     def parse(**options: Any) -> Any:
         content = io.BytesIO(source.content)
-        return pd.read_csv(content, sep=separator, encoding=encoding, index_col=False, **(named | options))
+        return pd.read_csv(content, sep=separator, encoding=encoding, index_col=False, **(exact | named | options))
 
     try:
         encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
