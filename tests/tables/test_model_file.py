@@ -9,6 +9,7 @@ import re
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -612,3 +613,10 @@ def test_splits_by_categories_are_refused(options):
     change = (lambda model, packed: None) if options else with_categories
     with pytest.raises(ValueError, match="splits by categories, which mauc fit does not train"):
         unpack_trees(forged_boosting(change, **options))
+
+
+@pytest.mark.parametrize("year", [1970, 2108])
+def test_a_clock_that_an_archive_cannot_hold_is_told(monkeypatch, tmp_path, year):
+    monkeypatch.setattr("mauc._tables.model_file.time.localtime", lambda: time.struct_time((year, *[1] * 8)))
+    with pytest.raises(Failure, match=f"a year from 1980 to 2107 to write a model file, got {year}: set the clock"):
+        write_model(tmp_path / "m.skops", None)

@@ -101,6 +101,7 @@ def fit(
     """
     given = dict(locals())
     began = time.monotonic() - min(1.0, process_age())  # the start of Python counts
+    from mauc._tables.model_file import check_clock
     from mauc._tables.options import Options
     from mauc._tables.parts import check_fits, find_files, target_missing
     from mauc._tables.saved_scores import scores_path
@@ -118,6 +119,7 @@ def fit(
     check_fits(table, "take a random sample of its rows, or train a linear model in Python with mauc.dask")
     if target is None:
         raise target_missing(find_files([table], "TABLE"), how, max_size)
+    check_clock()
     scores = scores_path(out)
     files = {"model": out} | ({"scores": scores} if row_records else {}) | ({} if no_report else {"report": report})
     check_writable(out, "--out", "a model file", ["skops"], [table])

@@ -216,7 +216,8 @@ class FittedTable:
         :func:`mauc.load_model` and ``mauc predict`` read the model. With ``row_records=False``, no scores are written.
         """
         path, found, data = Path(path), self.evaluation, self.data
-        write_model(path, self.model)
+        with in_python():
+            write_model(path, self.model)
         if not self.options.row_records:
             return path
         saved = SavedScores(

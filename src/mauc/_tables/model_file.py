@@ -8,6 +8,7 @@ import io
 import json
 import sys
 import threading
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -149,8 +150,16 @@ class _NoArrayLibraries:
             raise ModuleNotFoundError(f"{name} is not needed here", name=name)
 
 
+def check_clock() -> None:
+    """Refuse a clock that shows a year which the archive of a model file cannot hold."""
+    year = time.localtime().tm_year
+    if not 1980 <= year <= 2107:
+        raise Failure(f"the clock must show a year from 1980 to 2107 to write a model file, got {year}: set the clock")
+
+
 def write_model(path: Path, model: TableModel) -> None:
     """Write the file in one step: a run that is killed leaves the old file, or none."""
+    check_clock()
     skops = load_skops()
     parts = {name: getattr(model, name) for name in TableModel.__dataclass_fields__}
     with packed_trees(parts):
