@@ -21,6 +21,7 @@ SHARES = {
     "estimators": 0.005,
     "tables": 0.005,
     "fits": 0.001,
+    "forgeries": 0.001,
 }
 CHUNK = 250
 

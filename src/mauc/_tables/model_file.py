@@ -24,7 +24,7 @@ from mauc._tables.errors import Failure, in_python
 from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 from mauc._tables.text import COMMAS
 
-FORMAT = "mauc model 5"
+FORMAT = "mauc model 6"
 SCHEMA = "schema.json"
 CLASS_TYPES: dict[str, Any] = {"text": str, "int": int, "float": float, "bool": lambda name: name == "True"}
 """How to read a class again whose column holds such values."""
@@ -393,8 +393,10 @@ def _unpack_boosted(arrays: dict[str, Any], model: Any) -> list[list[Any]]:
 
 def _pack_forest(trees: list[Any]) -> dict[str, Any]:
     states = [tree.tree_.__getstate__() for tree in trees]
+    first = copy(trees[0])
+    del first.tree_  # a file holds no tree whose nodes are not checked
     return {
-        "first": trees[0],
+        "first": first,
         "nodes": np.concatenate([state["nodes"] for state in states]),
         "values": np.concatenate([state["values"] for state in states]),
         "ends": np.cumsum([state["node_count"] for state in states]),
