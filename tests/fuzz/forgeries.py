@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import skops.io
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from mauc import MAUCStackingClassifier
@@ -19,6 +19,7 @@ from mauc._tables.columns import read_kinds
 from mauc._tables.errors import Failure
 from mauc._tables.model_file import TableModel, read_model, write_model
 from mauc.ensemble import TableColumns
+from mauc.ensemble.bases import BoostedTrees
 
 SCHEMA = "schema.json"
 FAR = (-(2**31), -50_000, -2, -1, 0, 1, 2, 3, 7, 50_000, 2**31 - 1, 2**40, 2**62)
@@ -42,16 +43,17 @@ def genuine() -> dict[str, bytes]:
     """The members of a model file with a forest and boosted trees."""
     of_trees = [
         ("et", ExtraTreesClassifier(4, random_state=0)),
-        ("hgb", HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5)),
+        ("hgb", BoostedTrees(max_iter=3, min_samples_leaf=5)),
     ]
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
-        stack = MAUCStackingClassifier(of_trees, cv=2, n_jobs=1, columns=TableColumns()).fit(TABLE, CLASSES)
+        stack = MAUCStackingClassifier(of_trees, cv=2, columns=TableColumns()).fit(TABLE, CLASSES)
         stack.set_params(estimators=None)  # the unfitted models
         decision = {"scale": 1.0, "offsets": np.zeros(3), "lowest": np.full(3, 1e-12), "costs": None}
         hashes = np.zeros(0, dtype=np.uint64)
         path = Path(folder) / "model.skops"
         write_model(path, TableModel(stack, read_kinds(TABLE), "kind", "a model", decision, hashes))
+        assert np.isfinite(read_model(path).scores(TABLE)).all()
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
 
@@ -80,8 +82,8 @@ def _plant_tree(rng, members):
     getattr(tree.tree_, str(rng.choice(["feature", "children_left", "children_right"])))[0] = rng.choice(FAR)
     with zipfile.ZipFile(io.BytesIO(skops.io.dumps(tree if rng.random() < 0.5 else tree.tree_))) as archive:
         planted = json.loads(archive.read(SCHEMA))
-        members |= {name: archive.read(name) for name in archive.namelist() if name.endswith(".npy")}
-    planted = {key: value for key, value in planted.items() if key not in ("protocol", "_skops_version")}
+        members |= {f"9{name}": archive.read(name) for name in archive.namelist() if name.endswith(".npy")}
+    planted = _renumbered({key: value for key, value in planted.items() if key not in ("protocol", "_skops_version")})
     schema = json.loads(members[SCHEMA])
     places, waiting = [], [schema["content"]]
     while waiting:
@@ -91,9 +93,25 @@ def _plant_tree(rng, members):
                 waiting.append(value)
             if isinstance(value, dict) and "__loader__" in value and key not in ("key_types", "content"):
                 places.append((part, key))
-    part, key = places[int(rng.integers(len(places)))]
+    objects = [(part, key) for part, key in places if part[key]["__loader__"] == "ObjectNode"]
+    chosen = objects if rng.random() < 0.8 else places
+    part, key = chosen[int(rng.integers(len(chosen)))]
     part[key] = planted
     members[SCHEMA] = json.dumps(schema).encode()
+
+
+def _renumbered(part):
+    """Return a tree of nodes whose numbers and files are not those of the model."""
+    if isinstance(part, list):
+        return [_renumbered(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    changed = {key: _renumbered(value) for key, value in part.items()}
+    if "__id__" in changed:
+        changed["__id__"] += 1
+    if isinstance(changed.get("file"), str):
+        changed["file"] = f"9{changed['file']}"
+    return changed
 
 
 def _read(members) -> bool:
