@@ -13,6 +13,7 @@ import pytest
         ("risks", 60),
         ("torch_parts", 40),
         ("estimators", 8),
+        ("labels", 40),
         ("tables", 15),
         ("forgeries", 25),
         pytest.param("fits", 6, marks=pytest.mark.slow),
@@ -21,7 +22,7 @@ import pytest
 def test_first_cases(part, cases):
     if part == "torch_parts":
         pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-    if part in ("tables", "fits", "forgeries"):
+    if part in ("labels", "tables", "fits", "forgeries"):
         for library in ("skrub", "skops", "openpyxl", "pyarrow"):
             pytest.importorskip(library, reason="needs the extras cli, excel and parquet")
     run = importlib.import_module(f"fuzz.{part}").run

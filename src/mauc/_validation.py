@@ -5,15 +5,14 @@ and what to do. The last part is left out if the requirement already says it.
 """
 
 import numbers
-import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from mauc._labels import class_within, columns_of, names_of, positions
 from mauc._typing import PairName
 
 PAIRS = get_args(PairName)
@@ -205,26 +204,38 @@ def check_sample_weight(
     return weight
 
 
-def check_row_values(values: ArrayLike, n_rows: int, parameter: str, advice: str) -> NDArray[Any]:
-    """Return an ``(N,)`` array without missing values."""
-    array = np.asarray(unwrap(values, parameter))
+def _label_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
+    """Return an array of labels as they are: of a list with a string in it, NumPy makes strings, NaN included."""
+    array = _as_array(values, parameter)
+    if array.dtype.kind in "SU" and array.ndim == 1 and not isinstance(values, np.ndarray):
+        original = np.asarray(values, dtype=object)
+        kind = str if array.dtype.kind == "U" else bytes
+        return array if all(isinstance(value, kind) for value in original) else original
+    return array
+
+
+def check_row_values(
+    values: ArrayLike, n_rows: int, parameter: str, advice: str
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the texts of the sorted distinct values, and the ``(N,)`` position of each; refuse missing values."""
+    array = _label_array(values, parameter)
     if array.shape != (n_rows,):
         raise invalid(parameter, f"must have the shape ({n_rows},)", f"{array.shape}", advice)
     if array.dtype.kind in "fOMm":
         row = next((k for k, value in enumerate(array.tolist()) if is_missing(value)), None)
         if row is not None:
             raise invalid(parameter, "must hold a value for every row", f"{array[row]!r} in row {row}", advice)
-    return array
+    values, codes = _distinct(array, parameter, "must hold values of one kind")
+    return names_of(values), codes
 
 
 def check_groups(groups: ArrayLike | None, n_rows: int, *, least: int = 1) -> NDArray[np.int64] | None:
     """Return the ``(N,)`` number 0, 1, … of the group of each row, of ``least`` groups or more; None for None."""
     if groups is None:
         return None
-    array = check_row_values(groups, n_rows, "groups", "pass the group of each row, such as the patient")
-    names, codes = _distinct(array, "groups", "must hold values of one kind")
+    names, codes = check_row_values(groups, n_rows, "groups", "pass the group of each row, such as the patient")
     if len(names) < least:
-        raise invalid("groups", f"must be {least} or more", f"only {names[0]!s}", "pass no groups, or other ones")
+        raise invalid("groups", f"must be {least} or more", f"only {names[0]}", "pass no groups, or other ones")
     return codes
 
 
@@ -243,23 +254,33 @@ def check_predicted(y_pred: ArrayLike | None, labels: Any, n_rows: int) -> NDArr
     """Return the ``(N,)`` positions of the predicted classes in ``labels``, -1 for others; None for None."""
     if y_pred is None:
         return None
-    array = np.asarray(unwrap(y_pred, "y_pred"))
+    array = _label_array(y_pred, "y_pred")
     if array.shape != (n_rows,):
         advice = "pass one predicted class for each row"
         raise invalid("y_pred", f"must have the shape ({n_rows},)", f"{array.shape}", advice)
-    exact = {str(name): k for k, name in enumerate(labels)}
-    written = Counter(map(_written, exact))  # the texts 1 and 1.0 may be two classes
-    position = {_written(name): k for name, k in exact.items() if written[_written(name)] == 1} | exact
-    found = (position.get(str(name), position.get(_written(name), -1)) for name in array.tolist())
-    return np.fromiter(found, np.int64, n_rows)
+    found = positions(array, labels)
+    if (found < 0).all():
+        came = f"{names_of(array[:1])[0]} and no class of {listing(names_of(labels))}"
+        raise invalid("y_pred", "must hold classes of the scores", came, "pass the names of the classes, as in y_true")
+    return found
 
 
 def class_position(parameter: str, name: Any, labels: NDArray[Any]) -> int:
     """Return the position of a class that an argument names."""
-    known = labels.tolist()
-    if name not in known:
-        raise invalid(parameter, "must name one of the classes", repr(name), f"choose from {listing(known)}")
-    return int(known.index(name))
+    (found,) = positions([name], labels).tolist()
+    if found < 0:
+        known = listing(names_of(labels))
+        raise invalid(parameter, "must name one of the classes", repr(name), f"choose from {known}")
+    return int(found)
+
+
+def check_model_names(models: Iterable[Any], parameter: str) -> list[str]:
+    """Return the names of models as text; refuse two that have the same text."""
+    names = list(map(str, models))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise invalid(parameter, "must hold models with different names", f"{twice!r} twice", "rename one of them")
+    return names
 
 
 def check_pair_name(pairs: str) -> str:
@@ -268,8 +289,11 @@ def check_pair_name(pairs: str) -> str:
     return "ova" if name == "ovr" else name
 
 
-def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
-    """Return the name, or a matrix of finite weights of at least 0, not all 0 off the diagonal."""
+def check_pairs(pairs: Any, n_classes: int, labels: Any = None) -> str | NDArray[np.float64]:
+    """Return the name, or a matrix of finite weights of at least 0, not all 0 off the diagonal.
+
+    The rows and columns of a data frame are matched by the names of the classes, as those of scores are.
+    """
     if isinstance(pairs, str):
         return check_pair_name(pairs)
     requirement = f"must be 'ovo', 'ova', 'ovr' or a ({n_classes}, {n_classes}) matrix of weights"
@@ -282,7 +306,20 @@ def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
         raise invalid("pairs", requirement, f"the negative weight {matrix.min():g}", "pass weights >= 0")
     if not matrix[~np.eye(n_classes, dtype=bool)].any():
         raise invalid("pairs", requirement, "no positive weight off the diagonal", advice)
-    return matrix
+    return _pairs_by_name(pairs, matrix, np.arange(n_classes) if labels is None else labels)
+
+
+def _pairs_by_name(pairs: Any, matrix: NDArray[np.float64], labels: Any) -> NDArray[np.float64]:
+    """Return the matrix with its rows and columns in the order of the classes that a data frame names."""
+    names = _column_names(pairs)
+    columns = None if names is None else _places(names, labels, "pairs")
+    index = getattr(pairs, "index", None) if names is not None else None
+    rows = None if index is None else _places(list(index), labels, "pairs")
+    if rows is None and columns is not None and columns != sorted(columns):
+        advice = "name the rows as well, or pass the columns in the order of the classes"
+        raise invalid("pairs", "must have rows that are named as its columns", listing(names), advice)
+    matrix = matrix if rows is None else matrix[rows]
+    return matrix if columns is None else matrix[:, columns]
 
 
 def check_codes(y: ArrayLike, n_samples: int, n_classes: int) -> NDArray[np.int64]:
@@ -303,11 +340,7 @@ def check_codes(y: ArrayLike, n_samples: int, n_classes: int) -> NDArray[np.int6
 
 def check_classes(y: ArrayLike, parameter: str = "y_true") -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted distinct classes, and the code of each sample: the position of its class among them."""
-    array = _as_array(y, parameter)
-    if array.dtype.kind == "U" and not isinstance(y, np.ndarray) and array.ndim == 1:
-        # NumPy has turned a list with a string in it into strings, NaN and numbers included.
-        original = np.asarray(y, dtype=object)
-        array = array if all(isinstance(v, str) for v in original) else original
+    array = _label_array(y, parameter)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -352,9 +385,9 @@ def check_hashable(labels: NDArray[Any], parameter: str) -> None:
 
 def check_labels(labels: ArrayLike) -> NDArray[Any]:
     """Return the classes of the columns: two or more, all different."""
-    names = _as_array(labels, "labels")
+    names = _label_array(labels, "labels")
     check_hashable(names, "labels")
-    if names.ndim != 1 or len(set(names.tolist())) != len(names) or len(names) < 2:
+    if names.ndim != 1 or len(set(names_of(names))) != len(names) or len(names) < 2:
         came = f"{labels!r}"
         raise invalid("labels", "must be two or more different classes", came, "name the columns of y_score, in order")
     return names
@@ -407,43 +440,58 @@ def check_scored_classes(
         raise invalid(parameter, "must have one column per class", came, advice)
     codes = inverse
     if labels is not None:
-        column = {name: k for k, name in enumerate(names.tolist())}
-        unknown = [c for c in classes.tolist() if c not in column]
-        if unknown:
-            came, advice = f"{listing(names)} without {listing(unknown)}", "add them, or drop their samples"
+        column = positions(classes, names)
+        if (column < 0).any():
+            came, advice = f"{listing(names)} without {listing(classes[column < 0])}", "add them, or drop their samples"
             raise invalid("labels", "must name every class of y_true", came, advice)
-        codes = np.array([column[c] for c in classes.tolist()], dtype=np.int64)[inverse]
+        codes = column[inverse]
     return ScoredClasses(codes, names, scores, check_sample_weight(sample_weight, codes, len(names), names))
 
 
 def _columns_by_name(scores: Any, classes: NDArray[Any], parameter: str) -> list[int] | None:
     """Return the column of each class in a data frame, or the class of a single named column.
 
-    A name matches a class if both are equal or have the same text, as 1, 1.0, "1" and "1.0" have; all names may have
-    the same text before the class, as "p_1" and "p_2". None, columns are matched by position: no name matches, or the
-    names are pandas' default 0, 1, …. If only some names match, the function raises an error.
+    None, columns are matched by position: no name matches, or the names are the default ones of pandas and polars.
     """
     names = _column_names(scores)
-    if names is None or names == list(range(len(names))):
+    if names is None:
         return None
-    wanted = classes.tolist()
-    for form in (lambda name: name, _written):
-        have, want = [form(name) for name in names], [form(c) for c in wanted]
-        if len(have) == 1 and len(want) == 2 and have[0] in want:
-            return [want.index(have[0])]
-        if len(set(have)) == len(have) == len(want) and set(have) == set(want):
-            return [have.index(c) for c in want]
-    have = list(map(str, names))
-    for want in ([_written(c) for c in wanted], list(map(str, wanted))):
-        for before in (name.removesuffix(want[0]) for name in have if name.endswith(want[0])):
-            if len(have) == len(want) and set(have) == {before + c for c in want}:
-                return [have.index(before + c) for c in want]
-    if not {_written(name) for name in names} & {_written(c) for c in wanted}:
+    if len(names) == 1 and len(classes) == 2:
+        return _class_of_column(scores, names[0], classes, parameter)
+    return _places(names, classes, parameter)
+
+
+def _places(names: list[Any], classes: Any, parameter: str) -> list[int] | None:
+    """Return the column of each class by the names of columns, None if they are matched by position.
+
+    If only some names match, the function raises an error.
+    """
+    of_pandas = all(name == k and _is_whole(name) for k, name in enumerate(names))
+    if of_pandas or names == [f"column_{k}" for k in range(len(names))]:
         return None
-    came = f"the columns {listing(names)} for the classes {listing(wanted)}"
-    advice = "keep one column per class, named after it; pass labels=[…] if y_true lacks a class, or an array to match "
-    advice += "columns by position"
-    raise invalid(parameter, "must have all columns named after the classes, or none", came, advice)
+    columns, partly = columns_of(names, classes)
+    if partly:
+        came = f"the columns {listing(names)} for the classes {listing(names_of(classes))}"
+        advice = "keep one column per class, named after it; pass labels=[…] if y_true lacks a class, or an array to "
+        raise invalid(
+            parameter,
+            "must have all columns named after the classes, or none",
+            came,
+            f"{advice}match columns by position",
+        )
+    return columns
+
+
+def _class_of_column(scores: Any, name: Any, classes: NDArray[Any], parameter: str) -> list[int] | None:
+    """Return the class of the only column of scores of two classes; None, the second, if it is not named after one."""
+    (found,) = positions([name], classes).tolist()
+    meant = found if found >= 0 else class_within(name, classes)
+    is_default = hasattr(scores, "columns") and _is_whole(name)
+    if meant == 0 and (found < 0 or is_default):
+        came = f"the one column {name!r} for the classes {listing(names_of(classes))}"
+        advice = "pass an array with the scores of the second class, or a column named after its class"
+        raise invalid(parameter, "must say which class a single column scores", came, advice)
+    return [found] if found >= 0 else None
 
 
 def _column_names(scores: Any) -> list[Any] | None:
@@ -453,10 +501,6 @@ def _column_names(scores: Any) -> list[Any] | None:
             return list(getattr(scores, attribute))
     name = getattr(scores, "name", None)
     return None if name is None else [name]
-
-
-def _written(name: Any) -> str:
-    return re.sub(r"^(-?\d+)\.0$", r"\1", str(name))
 
 
 def scores_of(estimator: Any, X: Any) -> Any:

@@ -22,6 +22,7 @@ SHARES = {
     "tables": 0.005,
     "fits": 0.001,
     "forgeries": 0.001,
+    "labels": 0.005,
 }
 CHUNK = 250
 

@@ -199,7 +199,7 @@ class _Scored:
         self.groups = None if groups is None else [part[3] for part in parts]
         found = class_totals([part[1:3] for part in parts], "y_true")
         self.labels = found.classes if known is None else known
-        self.pairs, self.absent = check_pairs(pairs, len(self.labels)), absent
+        self.pairs, self.absent = check_pairs(pairs, len(self.labels), self.labels), absent
         self.totals = found.of_labels(self.labels)
         if len(self.labels) < 2:
             return

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._labels import names_of, positions
 from mauc._typing import Floats, Ints
 from mauc._validation import (
     ScoredClasses,
     check_classes,
     check_groups,
+    check_model_names,
     check_predicted,
     check_real,
     check_scored_classes,
@@ -195,6 +197,7 @@ def judge(
     (('oak', 'elm', 'yew'), 0.877)
     """
     given = y_score if isinstance(y_score, Mapping) else {"model": y_score}
+    model_names = check_model_names(given, "y_score")
     level = check_real("level", level, low=0, high=1)
     clean = _checked(y_true, given, labels)
     first = clean[0]
@@ -209,9 +212,10 @@ def judge(
     place = np.full(len(counts), -1)
     place[order] = np.arange(len(order))
     codes = place[first.codes]
-    names = tuple(str(first.labels[k]) for k in order)
+    names = tuple(names_of(first.labels[order]))
     partition = ClassPartition(codes, len(order))
-    predicted = check_predicted(y_pred, names, len(codes))
+    predicted = check_predicted(y_pred, first.labels, len(codes))
+    predicted = None if predicted is None else np.where(predicted >= 0, place[predicted], -1)
     scores = [np.ascontiguousarray(each.scores[:, order]) for each in clean]
     group_codes = check_groups(groups, len(codes))
     summaries = [
@@ -221,7 +225,9 @@ def judge(
     training_counts = None
     if y_train is not None:
         trained, trained_codes = check_classes(y_train, "y_train")
-        training_counts = dict(zip(map(str, trained), np.bincount(trained_codes).tolist(), strict=True))
+        known, spelled = positions(trained, first.labels), names_of(first.labels)
+        named = [spelled[k] if k >= 0 else name for k, name in zip(known, names_of(trained), strict=True)]
+        training_counts = dict(zip(named, np.bincount(trained_codes).tolist(), strict=True))
     further = look_further(
         partition,
         scores[0],
@@ -231,12 +237,12 @@ def judge(
         predicted=predicted,
         groups=group_codes,
     )
-    absent = tuple(str(label) for label in first.labels[counts == 0])
+    absent = tuple(names_of(first.labels[counts == 0]))
     by_level: list[Subgroup] = []
     if subgroups is not None:
         by_level = subgroup_scores(partition, scores[0], np.asarray(names), subgroups, groups=group_codes, level=level)
     return _judgement(
-        list(map(str, given)),
+        model_names,
         scores,
         summaries,
         listed,
