@@ -79,7 +79,7 @@ def test_a_missing_group_or_level_is_refused(missing):
         lambda: multiclass_auc_report(CODES, SCORES, subgroups=values),
         lambda: judge(CODES, SCORES, subgroups=values),
     ):
-        with pytest.raises(ValueError, match="must hold a value for every row, got (nan|None) in row 2"):
+        with pytest.raises(ValueError, match=r"must hold a value for every row, got (nan|None) in row 2"):
             call()
 
 

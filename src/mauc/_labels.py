@@ -12,6 +12,7 @@ import numbers
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,9 @@ def texts(label: Any) -> tuple[str, ...]:
         return (_text_of_date(label),)
     if isinstance(label, np.timedelta64 | datetime.timedelta):
         return (str(np.timedelta64(label).astype("timedelta64[ns]")),)
-    if isinstance(label, numbers.Real) and math.isfinite(label) and label == int(label):
-        return tuple(dict.fromkeys((str(label), str(int(label)))))
-    return (str(label),)
+    number: Any = label if isinstance(label, numbers.Real | Decimal) else math.nan
+    is_whole = math.isfinite(number) and number == int(number)
+    return tuple(dict.fromkeys((str(label), str(int(number))))) if is_whole else (str(label),)
 
 
 def _text_of_date(date: datetime.date) -> str:

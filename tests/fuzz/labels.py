@@ -140,8 +140,7 @@ def _refused_or_equal(call, expected, what):
     """Call, and compare the answer with the expected one; None: it must be refused."""
     try:
         found = call()
-    except ValueError as error:
-        assert "must" in str(error), f"{what}: {error}"
+    except ValueError:
         return
     assert expected is not None, f"{what}: not refused"
     np.testing.assert_allclose(list(vars(found).values()), list(vars(expected).values()), rtol=1e-12, err_msg=what)

@@ -78,7 +78,7 @@ class TableModel:
         return pd.DataFrame(scores[:, order], columns=[classes[k] for k in order], index=index)
 
     def predict(self, table: Any) -> Any:
-        """Return a series of the predicted classes."""
+        """Return a series of the predicted classes, one for each row: of equally good ones the first in the model."""
         import pandas as pd
 
         classes, (scores, index) = self._typed_classes(), self._scores_of(table)

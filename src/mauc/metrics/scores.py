@@ -138,8 +138,8 @@ def mauc_score(
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair counts the same, :math:`v_{ij} = 1 / (C (C - 1))`, the M of Hand and Till, equal to
         scikit-learn's ``roc_auc_score(multi_class="ovo")``. ``"ova"`` or ``"ovr"``: :math:`v_{ij} = p_j / (C (1 -
-        p_i))`, the mean of the one-vs-rest AUCs. A matrix: its entries off the diagonal, normalised. The rows and columns
-        of a data frame are matched by class name.
+        p_i))`, the mean of the one-vs-rest AUCs. A matrix: its entries off the diagonal, normalised; a data frame's
+        rows and columns are matched by class name.
     by : {"column", "difference"}, default="column"
         Rank class i above class j by column i, or by column i minus column j. The difference with ``"ovo"`` is the
         AUC-μ of Kleiman and Page. For their partition matrix A, pass the scores ``-y_score @ A.T``.

@@ -27,6 +27,7 @@ from mauc._validation import (
 )
 from mauc.metrics.inference import NO_DIFFERENCE, ModelComparison, small_class_note
 from mauc.metrics.out_of_core import ScoredRows, read_all, score_rows
+from mauc.metrics.predictions import predicted_as
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.subgroups import Subgroup, subgroup_notes, subgroup_scores
 from mauc.metrics.summary import ScoreSummary, summarise, summarise_sample
@@ -55,7 +56,7 @@ class ModelScore:
     mauc: Interval
     ova: Interval
     accuracy: float
-    """Accuracy of the predicted classes if they were given, else of the highest scores."""
+    """Accuracy of the predicted classes if they were given, else of the highest scores; ties count in equal parts."""
     balanced_accuracy: float
     matrix: Floats
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
@@ -169,7 +170,8 @@ def judge(
     y_train : (M,) classes, optional
         Classes of the training rows, for the largest class and for advice. Default: ``y_true``.
     y_pred : (N,) classes, optional
-        Predictions of the first model. Default: the class with the highest score.
+        Predictions of the first model. Default: the class with the highest score. A row whose highest score is shared
+        by k classes, its own among them, counts 1/k in the accuracy and in the confusion matrix.
     groups : (N,) array, optional
         Group of each row, such as the patient of an image. Rows of a group may depend on each other; intervals and
         tests allow for that, see :func:`mauc.mauc_interval`.
@@ -215,11 +217,11 @@ def judge(
     names = tuple(names_of(first.labels[order]))
     partition = ClassPartition(codes, len(order))
     predicted = check_predicted(y_pred, first.labels, len(codes))
-    predicted = None if predicted is None else np.where(predicted >= 0, place[predicted], -1)
+    shares = None if predicted is None else predicted_as(np.where(predicted >= 0, place[predicted], -1), len(order))
     scores = [np.ascontiguousarray(each.scores[:, order]) for each in clean]
     group_codes = check_groups(groups, len(codes))
     summaries = [
-        summarise(partition, each, None if k else predicted, groups=group_codes, compared=len(given) > 1)
+        summarise(partition, each, None if k else shares, groups=group_codes, compared=len(given) > 1)
         for k, each in enumerate(scores)
     ]
     training_counts = None
@@ -234,7 +236,7 @@ def judge(
         summaries[0].matrix,
         level=level,
         listed=listed,
-        predicted=predicted,
+        predicted=shares,
         groups=group_codes,
     )
     absent = tuple(names_of(first.labels[counts == 0]))
@@ -297,7 +299,7 @@ def judge_rows(
             each.scores,
             counts=rows.counts,
             matrix=each.matrix,
-            right=each.right.astype(np.float64),
+            right=each.right,
             compared=len(models) > 1,
         )
         for each in scored.values()
