@@ -6,6 +6,7 @@ and what to do. The last part is left out if the requirement already says it.
 
 import numbers
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -146,7 +147,7 @@ def check_scores(scores: ArrayLike, parameter: str = "y_score") -> NDArray[np.fl
     given = unwrap(scores, parameter)
     try:
         array = _real(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         came = f"{type(scores).__name__} of {scores.dtype}" if hasattr(scores, "dtype") else type(scores).__name__
         raise invalid(parameter, "must be an array of real numbers", came, "pass numeric scores") from None
     if array.ndim != 2:
@@ -155,22 +156,41 @@ def check_scores(scores: ArrayLike, parameter: str = "y_score") -> NDArray[np.fl
     if array.size == 0:
         raise invalid(parameter, "must not be empty", f"shape {array.shape}", "pass at least one sample and one class")
     if array is not given:
-        _check_exact(np.asarray(given), parameter)
+        _check_exact(given, array, parameter)
     _check_finite(array, parameter, DROP)
     return array
 
 
-def _check_exact(array: NDArray[Any], parameter: str) -> None:
-    """Refuse whole numbers above 2**53: float64 rounds different ones to the same number, which would tie them."""
-    largest = 0
-    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+def _check_exact(given: Any, scores: NDArray[np.floating], parameter: str) -> None:
+    """Refuse numbers that float64 cannot hold: it rounds different ones to the same number, which would tie them."""
+    array = np.asarray(given)
+    if array.dtype == np.float64 and not isinstance(given, np.ndarray) and np.abs(scores).max() >= 2**53:
+        # NumPy turned whole numbers beside fractions into float64, those of a list and of the columns of a table.
+        array = np.asarray(given.astype(object) if hasattr(given, "astype") else given, dtype=object)
+    changed = None
+    if array.dtype == object:
+        changed = next((value for value in array.flat if not _fits_float64(value)), None)
+    elif array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         largest = max(int(array.max()), -int(array.min()))
-    elif array.dtype == object:
-        largest = max((abs(int(v)) for v in array.flat if isinstance(v, numbers.Integral)), default=0)
-    if largest > 2**53:
+        changed = largest if largest > 2**53 else None
+    elif array.dtype.itemsize > 8:
+        rounded = array[np.isfinite(array) & (array != scores.reshape(array.shape))]
+        changed = rounded.flat[0] if rounded.size else None
+    if changed is not None:
         advice = "subtract a common number, or pass ranks, as scipy.stats.rankdata(y_score, axis=0) gives them"
-        requirement = "must hold whole numbers of at most 2**53, since float64 merges larger ones"
-        raise invalid(parameter, requirement, largest, advice)
+        requirement = "must hold numbers that float64 tells apart: whole ones of at most 2**53, decimals of 15 digits"
+        raise invalid(parameter, requirement, changed, advice)
+
+
+def _fits_float64(value: Any) -> bool:
+    """Return whether float64 holds a number so that no other number becomes the same; True for missing values."""
+    if value is None or isinstance(value, float):
+        return True
+    if isinstance(value, numbers.Integral):
+        return abs(int(value)) <= 2**53
+    if isinstance(value, Decimal):
+        return not value.is_finite() or Decimal(repr(float(value))) == value
+    return bool(value == float(value) or value != value)
 
 
 def check_weights(sample_weight: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:

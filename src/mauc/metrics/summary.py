@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from mauc._kernels.auc import auc_influence
 from mauc._typing import Floats, Ints
 from mauc.metrics.measures import PairMeasure
-from mauc.metrics.predictions import highest_score, in_own_class
+from mauc.metrics.predictions import highest_score, in_own_class, predicted_as
 from mauc.metrics.uncertainty import Moments, Sample, Sizes
 from mauc.partition import ClassPartition
 
@@ -61,7 +60,7 @@ class ScoreSummary:
 def summarise(
     partition: ClassPartition,
     scores: NDArray[np.floating],
-    predicted: sparse.csr_array | None = None,
+    predicted: Ints | None = None,
     *,
     groups: Ints | None = None,
     weights: Mapping[str, Floats] | None = None,
@@ -69,11 +68,12 @@ def summarise(
 ) -> ScoreSummary:
     """Summarise ``(N, C)`` scores.
 
-    ``predicted`` has the shares of :mod:`mauc.metrics.predictions`; default: those of the highest scores. ``groups``
-    has the group number of each row. ``weights`` are the pair weights ``"ovo"`` and ``"ova"``; default: those of the
-    partition. ``compared`` keeps the fingerprint.
+    ``predicted`` are the predicted classes; default: the classes with the highest scores. ``groups`` has the group
+    number of each row. ``weights`` are the pair weights ``"ovo"`` and ``"ova"``; default: those of the partition.
+    ``compared`` keeps the fingerprint.
     """
-    hits = in_own_class(highest_score(scores.T) if predicted is None else predicted, partition.codes)
+    shares = highest_score(scores.T) if predicted is None else predicted_as(predicted, partition.n_classes)
+    hits = in_own_class(shares, partition.codes)
     ovo, ova = ((weights or {}).get(kind, partition.pair_weights(kind)) for kind in ("ovo", "ova"))
     matrix, influence = PairMeasure().matrix_and_influence(partition.problem(scores, ovo, normalised=False))
     of_ova = auc_influence(partition.problem(scores, ova))

@@ -111,20 +111,21 @@ def look_further(
     *,
     level: float,
     listed: int,
-    predicted: sparse.csr_array | None,
+    predicted: Ints | None,
     groups: Ints | None,
 ) -> Further:
     """Return the results by class of the model with these scores and AUCs.
 
-    ``predicted`` has the shares of rows that the model predicts as each class (:mod:`mauc.metrics.predictions`). There
-    is a calibration if all scores lie in [0, 1]: probabilities of each class against all others need not sum to 1.
+    ``predicted`` are the ``(N,)`` classes that the model predicts, -1 for a class without test rows. There is a
+    calibration if all scores lie in [0, 1]: probabilities of each class against all others need not sum to 1.
     """
     codes = partition.codes
     highest = highest_score(scores.T)
     tied = "; a row with several counts for each in equal parts" if highest.nnz > len(codes) else ""
     rules = [("highest score", f"the one with the highest score{tied}", highest)]
     if predicted is not None:
-        rules.insert(0, ("prediction of the model", "the one that the model predicts", predicted))
+        given = predicted_as(predicted, partition.n_classes)
+        rules.insert(0, ("prediction of the model", "the one that the model predicts", given))
     decisions = [_decision(*rule, partition, level, groups) for rule in rules]
     are_probabilities = scores.min() >= 0.0 and scores.max() <= 1.0
     return Further(

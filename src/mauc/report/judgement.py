@@ -27,7 +27,6 @@ from mauc._validation import (
 )
 from mauc.metrics.inference import NO_DIFFERENCE, ModelComparison, small_class_note
 from mauc.metrics.out_of_core import ScoredRows, read_all, score_rows
-from mauc.metrics.predictions import predicted_as
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.subgroups import Subgroup, subgroup_notes, subgroup_scores
 from mauc.metrics.summary import ScoreSummary, summarise, summarise_sample
@@ -217,11 +216,11 @@ def judge(
     names = tuple(names_of(first.labels[order]))
     partition = ClassPartition(codes, len(order))
     predicted = check_predicted(y_pred, first.labels, len(codes))
-    shares = None if predicted is None else predicted_as(np.where(predicted >= 0, place[predicted], -1), len(order))
+    predicted = None if predicted is None else np.where(predicted >= 0, place[predicted], -1)
     scores = [np.ascontiguousarray(each.scores[:, order]) for each in clean]
     group_codes = check_groups(groups, len(codes))
     summaries = [
-        summarise(partition, each, None if k else shares, groups=group_codes, compared=len(given) > 1)
+        summarise(partition, each, None if k else predicted, groups=group_codes, compared=len(given) > 1)
         for k, each in enumerate(scores)
     ]
     training_counts = None
@@ -236,7 +235,7 @@ def judge(
         summaries[0].matrix,
         level=level,
         listed=listed,
-        predicted=shares,
+        predicted=predicted,
         groups=group_codes,
     )
     absent = tuple(names_of(first.labels[counts == 0]))
