@@ -75,7 +75,7 @@ TABLE = {
             "1152921504606846977",
             "pass",
         ),
-        "a long double": (SCORES / np.longdouble(3), EXACT, "0.0419100738", "pass ranks"),
+        "a long double": (SCORES / np.longdouble(3), EXACT, "0.0419", "pass ranks"),
         "decimals": (changed(SCORES.astype(object), (3, 1), LONG), EXACT, "0.1234567890123456789", "pass ranks"),
         "fractions": (changed(SCORES.astype(object), (3, 1), Fraction(1, 3)), EXACT, "1/3", "pass ranks"),
         "nothing": (None, SHAPE, "shape ()", "one row per sample and one column per class"),
