@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
+from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Floats
 from mauc._validation import check_real, invalid
 from mauc.metrics.uncertainty import NO_DIFFERENCE, Comparison
 
 __all__ = ["compare_cv_scores"]
+
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""Differences that vary by less, relative to the scores, are equal but for rounding."""
 
 
 def compare_cv_scores(
@@ -50,7 +55,10 @@ def compare_cv_scores(
     -------
     Comparison
         With ``difference`` (mean of a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. The interval of scores in
-        [0, 1] stays within [−1, 1]. Equal scores on every split give 0 ± 0 and the p-value 1.
+        [0, 1] stays within [−1, 1]. Equal scores on every split give 0 ± 0 and the p-value 1. If the difference is
+        another number, the same on every split, all but the difference is NaN, with ``UndefinedMetricWarning``: the
+        estimate of the variance is 0, which Student's t does not allow, and a test that divides by it would call any
+        difference certain. A finer metric or more splits give an answer.
 
     Notes
     -----
@@ -93,9 +101,17 @@ def compare_cv_scores(
     if not differences.any():
         return NO_DIFFERENCE
     mean, freedom = float(differences.mean()), len(a) - 1
+    if np.ptp(differences) <= ROUNDING * max(np.abs(a).max(), np.abs(b).max()):
+        warnings.warn(
+            f"the scores differ by {mean:.4g} on every split: the variance of the difference cannot be estimated, and "
+            "there is no interval and no p-value",
+            UndefinedMetricWarning,
+            stacklevel=2,
+        )
+        return Comparison(mean, math.nan, math.nan, math.nan, math.nan)
     stderr = math.sqrt((1.0 / len(a) + tested / (1.0 - tested)) * float(differences.var(ddof=1)))
     reach = float(special.stdtrit(freedom, 0.5 + 0.5 * level)) * stderr
-    pvalue = 2.0 * float(special.stdtr(freedom, -abs(mean) / stderr)) if stderr > 0 else 0.0
+    pvalue = 2.0 * float(special.stdtr(freedom, -abs(mean) / stderr))
     smallest = float(np.finfo(np.float64).tiny)
     # AUCs and accuracies differ by at most 1; a log-loss has no limit.
     most = 1.0 if min(a.min(), b.min()) >= 0.0 and max(a.max(), b.max()) <= 1.0 else math.inf
