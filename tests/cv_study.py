@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from mauc import compare_cv_scores, mauc_score
 
@@ -47,17 +47,25 @@ DESIGNS = (
     Design("10 x 10 folds, accuracy", 10, 10, metric="accuracy"),
     Design("10 folds, nearest neighbour", 10, trained_by="neighbour"),
     Design("10 x 10 folds, nearest neighbour", 10, 10, trained_by="neighbour"),
+    Design("10 folds, distances", 10, trained_by="distances"),
+    Design("5 x 2 folds, distances", 2, 5, trained_by="distances"),
+    Design("10 x 10 folds, distances", 10, 10, trained_by="distances"),
 )
 
 
 def scores_of(design: Design, X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """Return the ``(n, 3)`` scores of the test rows: minus the squared distance to each class."""
+    """Return the ``(n, 3)`` probabilities of the test rows, from the squared distances to the centres of the classes.
+
+    With ``neighbour``, the distances are those to the nearest row of each class. With ``distances``, minus the squared
+    distances are the scores: a column ranks badly by them, and the more so, the worse the centres are learned.
+    """
     classes = [X[train[y[train] == k]] for k in range(3)]
-    if design.trained_by == "centroids":
-        centres = np.stack([rows.mean(axis=0) for rows in classes])
-        return -((X[test][:, None] - centres) ** 2).sum(axis=2)
-    nearest = [((X[test][:, None] - rows) ** 2).sum(axis=2).min(axis=1) for rows in classes]
-    return -np.stack(nearest, axis=1)
+    if design.trained_by == "neighbour":
+        squares = [((X[test][:, None] - rows) ** 2).sum(axis=2).min(axis=1) for rows in classes]
+    else:
+        squares = [((X[test] - rows.mean(axis=0)) ** 2).sum(axis=1) for rows in classes]
+    scores = -0.5 * np.stack(squares, axis=1)
+    return scores if design.trained_by == "distances" else special.softmax(scores, axis=1)
 
 
 def value_of(design: Design, y: np.ndarray, scores: np.ndarray) -> float:

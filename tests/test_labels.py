@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
-from mauc import compare_mauc, mauc_interval, mauc_score, multiclass_auc_report, pairwise_auc
+from mauc import compare_mauc, mauc_importance, mauc_interval, mauc_score, multiclass_auc_report, pairwise_auc
 from mauc.report import judge
 
 CODES = np.tile([0, 1, 2], 20)
@@ -184,3 +184,11 @@ def test_training_classes_of_another_type():
 
 def test_a_label_of_dates_keeps_the_matrix():
     np.testing.assert_array_equal(pairwise_auc(DAYS[CODES], SCORES, labels=DAYS), pairwise_auc(CODES, SCORES))
+
+
+def test_pairs_of_importance_are_named_in_any_type():
+    model, X = (lambda X: X), SCORES
+    found = mauc_importance(model, X, DAYS[CODES], between=[("2020-01-01", python_days(DAYS)[1])], n_repeats=1)
+    assert {one.pair for one in found} == {None, ("2020-01-01", "2021-02-03")}
+    with pytest.raises(ValueError, match="between must hold pairs of two different classes that have rows"):
+        mauc_importance(model, X, DAYS[CODES], between=[("2020-01-01", DAYS[0])])

@@ -166,7 +166,8 @@ def _check_exact(given: Any, scores: NDArray[np.floating], parameter: str) -> No
     array = np.asarray(given)
     if array.dtype == np.float64 and not isinstance(given, np.ndarray) and np.abs(scores).max() >= 2**53:
         # NumPy turned whole numbers beside fractions into float64, those of a list and of the columns of a table.
-        array = np.asarray(given.astype(object) if hasattr(given, "astype") else given, dtype=object)
+        of_polars = given.rows() if hasattr(given, "rows") else given
+        array = np.asarray(given.astype(object) if hasattr(given, "astype") else of_polars, dtype=object)
     changed = None
     if array.dtype == object:
         changed = next((value for value in array.flat if not _fits_float64(value)), None)
@@ -242,9 +243,10 @@ def check_row_values(
     if array.shape != (n_rows,):
         raise invalid(parameter, f"must have the shape ({n_rows},)", f"{array.shape}", advice)
     if array.dtype.kind in "fOMm":
-        row = next((k for k, value in enumerate(array.tolist()) if is_missing(value)), None)
-        if row is not None:
-            raise invalid(parameter, "must hold a value for every row", f"{array[row]!r} in row {row}", advice)
+        missing = next(((k, value) for k, value in enumerate(array.tolist()) if is_missing(value)), None)
+        if missing is not None:
+            came = f"{missing[1]!r} in row {missing[0]}"
+            raise invalid(parameter, "must hold a value for every row", came, advice)
     values, codes = _distinct(array, parameter, "must hold values of one kind")
     return names_of(values), codes
 
