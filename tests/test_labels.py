@@ -4,8 +4,18 @@ import datetime
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
-from mauc import compare_mauc, mauc_importance, mauc_interval, mauc_score, multiclass_auc_report, pairwise_auc
+from mauc import (
+    MAUCDecision,
+    compare_mauc,
+    mauc_importance,
+    mauc_interval,
+    mauc_sample_size,
+    mauc_score,
+    multiclass_auc_report,
+    pairwise_auc,
+)
 from mauc.report import judge
 
 CODES = np.tile([0, 1, 2], 20)
@@ -169,7 +179,9 @@ def test_rows_and_columns_of_a_frame_of_pair_weights_have_names():
     assert mauc_interval(y, SCORES, pairs=moved).score == expected
     assert mauc_score(y, SCORES, pairs=moved.loc[:, list("abc")]) == expected
     assert mauc_score(y, SCORES, pairs=pd.DataFrame(weights)) == expected
-    with pytest.raises(ValueError, match="pairs must have rows that are named as its columns, got c, a, b: name the"):
+    with pytest.raises(
+        ValueError, match="pairs must have rows and columns of the same names, got names of one of them: name"
+    ):
         mauc_score(y, SCORES, pairs=moved.reset_index(drop=True))
     with pytest.raises(ValueError, match="pairs must have all columns named after the classes, or none"):
         mauc_score(y, SCORES, pairs=moved.rename(columns={"a": "x"}))
@@ -192,3 +204,31 @@ def test_pairs_of_importance_are_named_in_any_type():
     assert {one.pair for one in found} == {None, ("2020-01-01", "2021-02-03")}
     with pytest.raises(ValueError, match="between must hold pairs of two different classes that have rows"):
         mauc_importance(model, X, DAYS[CODES], between=[("2020-01-01", DAYS[0])])
+
+
+def test_class_shares_and_costs_of_pandas_have_names():
+    pd = pytest.importorskip("pandas")
+    y, names = np.array(list("abc"))[CODES], list("cab")
+    shares = pd.Series([0.2, 0.7, 0.1], index=names)
+    found, expected = (
+        mauc_sample_size(y, SCORES, width=0.2, class_shares=each, n_draws=10) for each in (shares, [0.7, 0.1, 0.2])
+    )
+    assert found == expected
+    costs = np.array([[0.0, 1.0, 2.0], [9.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    frame = pd.DataFrame(costs, index=list("abc"), columns=list("abc")).loc[names, names]
+    model, named = (MAUCDecision(GaussianNB(), costs=each).fit(SCORES, y) for each in (costs, frame))
+    np.testing.assert_array_equal(named.costs_, model.costs_)
+    np.testing.assert_array_equal(named.predict(SCORES), model.predict(SCORES))
+    assert named.best_score_ == model.best_score_
+
+
+def test_class_counts_of_value_counts_are_in_the_order_of_the_classes():
+    pd = pytest.importorskip("pandas")
+    torch = pytest.importorskip("torch", reason="needs the extra mauc[torch]")
+    from mauc.nn.functional import mauc_loss
+
+    target, logits = torch.tensor([2, 2, 2, 0, 0, 1]), torch.arange(18.0).reshape(6, 3).sin()
+    counts = pd.Series(target.numpy()).value_counts()
+    assert counts.tolist() == [3, 2, 1]
+    found, expected = (mauc_loss(logits, target, class_counts=each) for each in (counts, torch.bincount(target)))
+    assert found.item() == pytest.approx(expected.item(), rel=1e-6)

@@ -328,20 +328,20 @@ def check_pairs(pairs: Any, n_classes: int, labels: Any = None) -> str | NDArray
         raise invalid("pairs", requirement, f"the negative weight {matrix.min():g}", "pass weights >= 0")
     if not matrix[~np.eye(n_classes, dtype=bool)].any():
         raise invalid("pairs", requirement, "no positive weight off the diagonal", advice)
-    return _pairs_by_name(pairs, matrix, np.arange(n_classes) if labels is None else labels)
+    return in_class_order(pairs, matrix, np.arange(n_classes) if labels is None else labels, "pairs")
 
 
-def _pairs_by_name(pairs: Any, matrix: NDArray[np.float64], labels: Any) -> NDArray[np.float64]:
-    """Return the matrix with its rows and columns in the order of the classes that a data frame names."""
-    names = _column_names(pairs)
-    columns = None if names is None else _places(names, labels, "pairs")
-    index = getattr(pairs, "index", None) if names is not None else None
-    rows = None if index is None else _places(list(index), labels, "pairs")
-    if rows is None and columns is not None and columns != sorted(columns):
-        advice = "name the rows as well, or pass the columns in the order of the classes"
-        raise invalid("pairs", "must have rows that are named as its columns", listing(names), advice)
-    matrix = matrix if rows is None else matrix[rows]
-    return matrix if columns is None else matrix[:, columns]
+def in_class_order(given: Any, values: NDArray[Any], labels: Any, parameter: str) -> NDArray[Any]:
+    """Return the values of a series, or of a data frame, with their axes in the order of the classes that it names."""
+    rows = _places(list(given.index), labels, parameter) if hasattr(given, "iloc") else None
+    names = _column_names(given) if values.ndim == 2 else None
+    columns = None if names is None else _places(names, labels, parameter)
+    named = [order for order in (rows, columns) if order is not None]
+    if values.ndim == 2 and len(named) == 1 and named[0] != sorted(named[0]):
+        advice = "name both, or pass both in the order of the classes"
+        raise invalid(parameter, "must have rows and columns of the same names", "names of one of them", advice)
+    values = values if rows is None else values[rows]
+    return values if columns is None else values[:, columns]
 
 
 def check_codes(y: ArrayLike, n_samples: int, n_classes: int) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 
+from cv_study import DESIGNS, rejections
 from mauc import compare_cv_scores
 
 
@@ -91,3 +92,12 @@ def test_size_over_splits_of_equal_models():
         rejected["plain"] += stats.ttest_rel(*scores.values()).pvalue < 0.05
     assert rejected["corrected"] / draws < 0.1
     assert rejected["plain"] / draws > 0.15
+
+
+def test_every_design_of_the_study_runs():
+    for design in DESIGNS:
+        assert len(list(design.splits(np.random.default_rng(0), np.repeat([0, 1, 2], 10)))) == (
+            design.n_folds * design.repeats
+        )
+    corrected, plain = rejections(DESIGNS[0], draws=3)
+    assert 0.0 <= corrected <= plain <= 1.0

@@ -66,9 +66,19 @@ def compare_cv_scores(
     it.
 
     The correction is a heuristic: no unbiased estimator of the variance of k-fold cross-validation exists (Bengio and
-    Grandvalet). In published simulations the size of this test stays near its nominal value, and its power is below
-    that of the uncorrected test. Repeated k-fold uses the same formula and depends less on how the rows were split;
-    10 × 10 folds are usual (Bouckaert and Frank). With fewer than five splits the interval is very wide.
+    Grandvalet). Splits share training rows, and no split shows what these do to all of them. The test counts this as if
+    two splits were correlated by the share of their test rows; where models depend more on the training rows, it
+    rejects too often. ``python tests/cv_study.py`` compares two equal models on 120 rows at the level 0.05, in 1,000
+    draws, and 250 with 10 × 10 folds. The test rejected
+
+    - in 1.1 to 5.1 % of the draws for probabilities from the centres of the classes, over 5 and 10 folds, 5 × 2, 5 × 5
+      and 10 × 10 folds (the uncorrected test: 5.5 to 53.6 %),
+    - in 6.1 % for nearest neighbours over 10 folds, and in 15.2 % over 10 × 10,
+    - in 7.6 % for scores that rank worse the worse the centres are learned over 10 folds, in 16.8 % over 10 × 10, and
+      in 24.6 % over 5 × 2.
+
+    So one round of k folds is safer than repeated ones, although repeated folds depend less on how the rows were split
+    (Bouckaert and Frank). With fewer than five splits the interval is very wide.
 
     References
     ----------
