@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from cv_study import DESIGNS, rejections
 from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 
-from cv_study import DESIGNS, rejections
 from mauc import compare_cv_scores
 
 
