@@ -267,7 +267,7 @@ def test_the_predicted_classes_of_mauc_predict_are_judged(run, tmp_path):
     assert json.loads(highest.stdout)["models"][0]["accuracy"] < 0.5
     assert "(predicted class: column 'predicted')" in run("evaluate", "right.csv", "--target", "truth").output
     assert (
-        "(predicted class: the one with the highest score)"
+        "(predicted class: the one with the highest score, ties in equal parts)"
         in run("evaluate", "highest.csv", "--target", "truth").output
     )
 

@@ -320,7 +320,7 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
 
     (tmp_path / "text.skops").write_text("no model")
     skops.io.dump(LogisticRegression(), tmp_path / "other.skops")
-    tag = {"format": "mauc model 5"}
+    tag = {"format": "mauc model 6"}
     skops.io.dump(tag, tmp_path / "tag.skops")
     skops.io.dump(tag | dict.fromkeys(("classifier", "kinds", "target", "about"), 3), tmp_path / "3.skops")
     for name in ("text.skops", "other.skops", "tag.skops", "3.skops"):

@@ -24,6 +24,8 @@ SHARES = {
     "cells": 0.01,
     "columns": 0.005,
     "fits": 0.001,
+    "forgeries": 0.001,
+    "labels": 0.005,
 }
 CHUNK = 250
 

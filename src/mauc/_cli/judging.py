@@ -35,7 +35,7 @@ from mauc.report import Judgement
 from mauc.report.judgement import judge_rows
 
 GIB = 2.0**30
-BY_SCORE = "predicted class: the one with the highest score"
+BY_SCORE = "predicted class: the one with the highest score, ties in equal parts"
 Rows = NDArray[np.bool_]
 Models = dict[str, tuple[ScoreTable, dict[str, str]]]
 """The table of each model, and the score column of each class in it."""

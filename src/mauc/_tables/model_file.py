@@ -79,7 +79,7 @@ class TableModel:
         return pd.DataFrame(scores[:, order], columns=[classes[k] for k in order], index=index)
 
     def predict(self, table: Any) -> Any:
-        """Return a series of the predicted classes."""
+        """Return a series of the predicted classes, one for each row: of equally good ones the first in the model."""
         import pandas as pd
 
         classes, (scores, index) = self._typed_classes(), self._scores_of(table)
@@ -402,8 +402,10 @@ def _unpack_boosted(arrays: dict[str, Any], model: Any) -> list[list[Any]]:
 
 def _pack_forest(trees: list[Any]) -> dict[str, Any]:
     states = [tree.tree_.__getstate__() for tree in trees]
+    first = copy(trees[0])
+    del first.tree_  # a file holds no tree whose nodes are not checked
     return {
-        "first": trees[0],
+        "first": first,
         "nodes": np.concatenate([state["nodes"] for state in states]),
         "values": np.concatenate([state["values"] for state in states]),
         "ends": np.cumsum([state["node_count"] for state in states]),

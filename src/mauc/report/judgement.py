@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._labels import names_of, positions
 from mauc._typing import Floats, Ints
 from mauc._validation import (
     ScoredClasses,
     check_classes,
     check_groups,
+    check_model_names,
     check_predicted,
     check_real,
     check_scored_classes,
@@ -53,7 +55,7 @@ class ModelScore:
     mauc: Interval
     ova: Interval
     accuracy: float
-    """Accuracy of the predicted classes if they were given, else of the highest scores."""
+    """Accuracy of the predicted classes if they were given, else of the highest scores; ties count in equal parts."""
     balanced_accuracy: float
     matrix: Floats
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
@@ -167,7 +169,8 @@ def judge(
     y_train : (M,) classes, optional
         Classes of the training rows, for the largest class and for advice. Default: ``y_true``.
     y_pred : (N,) classes, optional
-        Predictions of the first model. Default: the class with the highest score.
+        Predictions of the first model. Default: the class with the highest score. A row whose highest score is shared
+        by k classes, its own among them, counts 1/k in the accuracy and in the confusion matrix.
     groups : (N,) array, optional
         Group of each row, such as the patient of an image. Rows of a group may depend on each other; intervals and
         tests allow for that, see :func:`mauc.mauc_interval`.
@@ -195,6 +198,7 @@ def judge(
     (('oak', 'elm', 'yew'), 0.877)
     """
     given = y_score if isinstance(y_score, Mapping) else {"model": y_score}
+    model_names = check_model_names(given, "y_score")
     level = check_real("level", level, low=0, high=1)
     clean = _checked(y_true, given, labels)
     first = clean[0]
@@ -209,18 +213,20 @@ def judge(
     place = np.full(len(counts), -1)
     place[order] = np.arange(len(order))
     codes = place[first.codes]
-    names = tuple(str(first.labels[k]) for k in order)
+    predicted = check_predicted(y_pred, first.labels, len(codes))
     training_counts = None
     if y_train is not None:
         trained, trained_codes = check_classes(y_train, "y_train")
-        training_counts = dict(zip(map(str, trained), np.bincount(trained_codes).tolist(), strict=True))
+        known, spelled = positions(trained, first.labels), names_of(first.labels)
+        named = [spelled[k] if k >= 0 else name for k, name in zip(known, names_of(trained), strict=True)]
+        training_counts = dict(zip(named, np.bincount(trained_codes).tolist(), strict=True))
     return _judge_in_memory(
-        list(map(str, given)),
+        model_names,
         [np.ascontiguousarray(each.scores[:, order]) for each in clean],
         codes=codes,
-        labels=names,
-        absent=tuple(str(label) for label in first.labels[counts == 0]),
-        predicted=check_predicted(y_pred, names, len(codes)),
+        labels=tuple(names_of(first.labels[order])),
+        absent=tuple(names_of(first.labels[counts == 0])),
+        predicted=None if predicted is None else np.where(predicted >= 0, place[predicted], -1),
         groups=groups,
         subgroups=subgroups,
         level=level,
@@ -316,7 +322,7 @@ def judge_rows(
         known |= {"groups": groups, "subgroups": subgroups, "predicted": predicted}
         return _judge_in_memory(list(models), scores, codes=rows.codes.astype(np.int64), **known)
     scored = {name: score_rows(each, n_sample) for name, each in models.items()}
-    right = [each.right.astype(np.float64) for each in scored.values()]
+    right = [each.right for each in scored.values()]
     if predicted is not None:
         right[0] = np.bincount(rows.codes[predicted == rows.codes], minlength=len(labels)).astype(np.float64)
     codes = next(iter(scored.values())).codes.astype(np.int64)
