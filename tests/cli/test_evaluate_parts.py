@@ -319,3 +319,11 @@ def test_long_ids_beside_a_missing_one_are_compared_in_parts(run, fails, tmp_pat
     evaluate = ("evaluate", "a", "--target", "truth", "--no-report", "--compare")
     assert run(*evaluate, "b").exit_code == 0
     assert "cells in column 'id' (first: row 51 of swapped/4.parquet)" in fails(*evaluate, "swapped")
+
+
+def test_lists_are_no_classes_and_no_groups(fails, tmp_path):
+    table = make_scores().assign(sizes=[[1, k % 2] for k in range(600)])
+    write_parts(table, tmp_path / "s")
+    for options in (("--target", "sizes"), ("--target", "truth", "--group", "sizes")):
+        words = fails("evaluate", "s", *options)
+        assert "column 'sizes' of s holds lists, not single values: choose another column" in words

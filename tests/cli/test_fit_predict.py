@@ -253,7 +253,6 @@ def test_lists_are_refused(fails, model, trees):
         (("fit", "lists.parquet", "--target", "sizes"), "choose another --target"),
         (("fit", "lists.parquet", "--target", "species", "--group", "sizes"), "choose another --group"),
         (("predict", model, "lists.parquet", "--keep", "sizes"), "do not keep it"),
-        (("evaluate", "lists.parquet", "--target", "sizes"), "choose another column"),
     ):
         words = fails(*call)
         assert "column 'sizes' of lists.parquet holds lists (first: row 1), not " in words
