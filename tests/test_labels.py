@@ -116,6 +116,15 @@ def test_labels_that_are_the_same_class_are_refused():
             mauc_score(CODES, SCORES, labels=labels)
 
 
+def test_classes_that_are_one_label_are_not_merged():
+    y = np.array(["1", "1.0", "2"])[CODES]
+    with pytest.raises(
+        ValueError, match=r"labels must tell the classes of y_true apart, got 1, 2, 3 for 1, 1.0, 2: write"
+    ):
+        mauc_score(y, SCORES, labels=[1, 2, 3], absent="ignore")
+    assert mauc_score(y, SCORES, labels=["1", "1.0", "2"]) == EXPECTED
+
+
 @pytest.mark.parametrize(
     "names",
     [

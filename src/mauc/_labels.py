@@ -113,8 +113,9 @@ def columns_of(columns: Sequence[Any], classes: Any) -> tuple[list[int] | None, 
             continue  # in this way two classes have one name
         around = _named_after(have, want)
         exact = around.pop(("", ""), {})
-        whole = [found for found in (exact, *around.values()) if len(found) == len(want) == len(have)]
-        orders = {tuple(found[k] for k in range(len(want))) for found in whole[: 1 if whole[:1] == [exact] else None]}
+        candidates = [exact] if len(exact) == len(want) else around.values()
+        whole = [found for found in candidates if len(found) == len(want) == len(have)]
+        orders = {tuple(found[k] for k in range(len(want))) for found in whole}
         if len(orders) == 1:
             return list(orders.pop()), False
         partly = partly or bool(exact) or any(_is_meant(*key, len(found)) for key, found in around.items())

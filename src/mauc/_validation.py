@@ -466,6 +466,9 @@ def check_scored_classes(
         if (column < 0).any():
             came, advice = f"{listing(names)} without {listing(classes[column < 0])}", "add them, or drop their samples"
             raise invalid("labels", "must name every class of y_true", came, advice)
+        if len(np.unique(column)) < len(column):
+            came, advice = f"{listing(names)} for {listing(classes)}", "write each class in one way in y_true"
+            raise invalid("labels", "must tell the classes of y_true apart", came, advice)
         codes = column[inverse]
     return ScoredClasses(codes, names, scores, check_sample_weight(sample_weight, codes, len(names), names))
 
