@@ -31,7 +31,8 @@ def write_whole(path: Path, content: bytes | str) -> None:
     one gets those of the umask. A symbolic link stays, and its target is written. Missing folders are made, except at
     the root of the file system (see :func:`is_at_root`).
     """
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    # A name of a file may have bytes that are not UTF-8, which Python keeps as surrogates.
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     try:
         final = destination(path)
         if is_at_root(path):
@@ -40,8 +41,8 @@ def write_whole(path: Path, content: bytes | str) -> None:
         _sweep(final.parent)
         _replace(final, data)
     except OSError as error:
-        error.filename, error.filename2 = str(path), None  # instead of the temporary name
-        raise
+        # The name that the user knows, instead of the temporary one.
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 def json_text(value: Any) -> str:

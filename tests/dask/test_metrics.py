@@ -104,6 +104,10 @@ def test_identical_scores_differ_by_exactly_nothing():
     assert md.compare_mauc(Y, S, S) == mauc.compare_mauc(y, scores, scores)
     assert md.compare_mauc(Y, S, S).stderr == 0.0
     assert md.compare_mauc(Y, S, 2 * S).stderr > 0.0
+    again = as_arrays(scores.copy(), [10, 50])
+    assert md.compare_mauc(Y, S, again + 0.0) == mauc.compare_mauc(y, scores, scores)
+    frame = as_frames(scores, [30, 61]).rename(columns=str)
+    assert md.compare_mauc(as_frames(y, [30, 61]), frame, frame.map_partitions(lambda part: part + 0.0)).stderr == 0.0
 
 
 def test_names_labels_and_absent_classes():

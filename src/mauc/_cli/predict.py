@@ -55,7 +55,7 @@ def predict(
     """
     from mauc._tables.model_file import is_model, read_model
     from mauc._tables.parts import check_fits
-    from mauc._tables.read import check_single, count_of, get_column, read_table
+    from mauc._tables.read import check_single, count_of, get_column, read_with_copies
     from mauc._tables.saved_scores import trained_note
     from mauc._validation import listing
 
@@ -74,11 +74,14 @@ def predict(
         how = Reading(texts, encoding, sheet, separator, header, loaded.commas, loaded.pointed)
         # A code such as 01 must not become the number 1.
         text = [name for name, kind in loaded.kinds.items() if kind != "number"]
-        rows = read_table(table, text, max_size=max_size, names=[loaded.target, *keep], how=how)
-        copied = {name: get_column(rows, name, "--keep", shown) for name in keep}
-        check_single(rows[list(copied)], shown, "do not keep it")
-        if loaded.target in rows.columns:
-            copied[loaded.target] = rows[loaded.target]
+        target, wanted = loaded.target, {*keep, loaded.target}
+        rows, copies = read_with_copies(table, wanted, text, max_size=max_size, names=[target], how=how)
+        for name in keep:
+            get_column(rows, name, "--keep", shown)
+        check_single(rows[list(dict.fromkeys(keep))], shown, "do not keep it")
+        copied = {name: copies[name] for name in keep}
+        if target in rows.columns:
+            copied[target] = copies[target].where(rows[target].notna())
         results, unknown, n_trained = score_rows(rows, loaded, shown)
         for name in copied.keys() & results.keys():
             is_target = name == loaded.target
@@ -98,7 +101,8 @@ def predict(
             "mauc evaluate understands; to leave them unquoted use --raw-cells"
         )
     if to_stdout:
-        sys.stdout.write(content)
+        # Bytes: the encoding of the terminal may lack letters of the table.
+        sys.stdout.buffer.write(content.encode())
         return
     write_whole(out, content)
     output.say(

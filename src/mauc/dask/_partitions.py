@@ -16,6 +16,7 @@ from dask.base import tokenize
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 
+from mauc._labels import positions
 from mauc._typing import Floats, Ints
 from mauc._validation import check_classes, check_weights, invalid, is_missing
 from mauc.partition import ClassPartition
@@ -172,8 +173,7 @@ class ClassTotals(NamedTuple):
 
     def of_labels(self, labels: NDArray[Any]) -> ClassTotals:
         """Return the totals of these classes, in this order; 0 for those without rows."""
-        place = {name: k for k, name in enumerate(self.classes.tolist())}
-        known = np.array([place.get(name, -1) for name in labels.tolist()])
+        known = positions(labels, self.classes)
         counts = np.where(known >= 0, self.counts[known], 0)
         weights = None if self.weights is None else np.where(known >= 0, self.weights[known], 0.0)
         return ClassTotals(labels, counts, weights)

@@ -94,7 +94,7 @@ class MAUCClassifier(LocalClassifier):
 
     def _known(self, totals: ClassTotals) -> Any:
         """Return the facts about the classes that every partition needs."""
-        partition, pairs = totals.partition(), check_pairs(self.pairs, len(totals.counts))
+        partition, pairs = totals.partition(), check_pairs(self.pairs, len(totals.counts), totals.classes)
         term = partial(log_term, self.log_loss, pairs, class_weights=partition.weights, balanced=bool(self.balanced))
         # Refuse a matrix of pairs that has no log-loss here, not on a worker.
         term(y=np.arange(len(totals.counts)), unit=np.ones(len(totals.counts)))

@@ -172,7 +172,7 @@ def compare_mauc(
         return NO_DIFFERENCE
     sample, (a, b) = scored.influences(v)
     warn_of_singles(sample, scored.labels)
-    return comparison(sample, a, b, level)
+    return NO_DIFFERENCE if scored.are_equal else comparison(sample, a, b, level)
 
 
 class _Scored:
@@ -199,7 +199,7 @@ class _Scored:
         self.groups = None if groups is None else [part[3] for part in parts]
         found = class_totals([part[1:3] for part in parts], "y_true")
         self.labels = found.classes if known is None else known
-        self.pairs, self.absent = check_pairs(pairs, len(self.labels)), absent
+        self.pairs, self.absent = check_pairs(pairs, len(self.labels), self.labels), absent
         self.totals = found.of_labels(self.labels)
         if len(self.labels) < 2:
             return
@@ -225,7 +225,10 @@ class _Scored:
         return counts.pair_matrix(lost, self.totals.units)
 
     def influences(self, v: Floats) -> tuple[Sample, list[tuple[float, Floats]]]:
-        """Return the sample of all rows, and the score and the ``(N,)`` influences of each model."""
+        """Return the sample of all rows, and the score and the ``(N,)`` influences of each model.
+
+        Afterwards ``are_equal`` says whether all models have the same scores.
+        """
         scores, each = [], []
         units, weights = shared(self.totals.units), shared(v)
         for positives, rows in zip(self.positives, self.rows, strict=True):
@@ -237,7 +240,8 @@ class _Scored:
             wins = task(counts.wins_of_positives, total, positives)
             each.append([task(counts.influence, positives, wins, *of) for of in zip(rows, as_negative, strict=True)])
         known = [task(_codes_and_unit, part, len(self.labels)) for part in self.rows[0]]
-        codes_and_units, found, groups = run(known, each, self.groups)
+        equal = [task(_are_equal, *of_models) for of_models in zip(*self.rows, strict=True)]
+        codes_and_units, found, groups, self.are_equal = run(known, each, self.groups, tree(all, equal))
         codes, units = zip(*codes_and_units, strict=True)
         unit = None if self.totals.weights is None else np.concatenate(units)
         partition = ClassPartition(np.concatenate(codes).astype(np.int64), len(self.labels), unit)
@@ -261,6 +265,11 @@ def _rows(totals: ClassTotals, parameter: str, number: int, y: Any, weight: Any,
             return counts.Rows(np.zeros(0, dtype=np.int64), list(none), None if weight is None else np.zeros(0))
         checked = check_scored_classes(y, scores, labels, None, parameter)
     return counts.Rows(checked.codes, list(checked.scores.T), totals.unit(checked.codes, weight))
+
+
+def _are_equal(first: counts.Rows, *others: counts.Rows) -> bool:
+    """Return whether models have the same scores in a partition."""
+    return all(np.array_equal(x, y) for rows in others for x, y in zip(first.columns, rows.columns, strict=True))
 
 
 def _codes_and_unit(rows: counts.Rows, n_classes: int) -> tuple[Ints, Floats | None]:

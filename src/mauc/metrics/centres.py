@@ -83,10 +83,10 @@ def measure_by_centre(
     """
     level = check_real("level", level, low=0, high=1)
     whole = check_scored(y_true, y_score, labels, sample_weight, groups)
-    given = check_row_values(centres, len(whole.scores), "centres", "pass the centre of each row, such as the hospital")
-    names, of_row = np.unique([str(each) for each in given], return_inverse=True)
+    advice = "pass the centre of each row, such as the hospital"
+    names, of_row = check_row_values(centres, len(whole.scores), "centres", advice)
     found: dict[str, Estimate | Normal] = {}
-    for k, name in enumerate(names.tolist()):
+    for k, name in enumerate(names):
         rows = np.flatnonzero(of_row == k)
         weight = None if sample_weight is None else whole.shares[rows]
         part = ClassPartition(whole.partition.codes[rows], whole.partition.n_classes, weight)
@@ -94,7 +94,7 @@ def measure_by_centre(
             of_groups = None if whole.groups is None else whole.groups[rows]
             scored = Scored(part, whole.scores[rows], whole.labels, of_groups)
             found[name] = estimate(scored, measure.evaluate(scored))
-    left_out = tuple(name for name in names.tolist() if name not in found)
+    left_out = tuple(name for name in names if name not in found)
     if len(found) < 2:
         came, advice = f"{len(found)} such centres", "pass fewer classes or larger centres"
         raise invalid("centres", "must have rows of every class in two centres or more", came, advice)

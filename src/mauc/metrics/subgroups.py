@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._labels import names_of
 from mauc._typing import Floats, Ints
 from mauc._validation import check_row_values, invalid, listing
 from mauc.metrics.inference import score_and_influence
@@ -68,11 +69,9 @@ def subgroup_scores(
     The p-value of any difference between the levels (:func:`any_difference`) is over the classes that all levels of two
     classes or more have; with two levels it is that of their difference. It is NaN if the levels share no pair.
     """
-    levels = check_row_values(
+    names, level_codes = check_row_values(
         subgroups, len(partition.codes), "subgroups", "pass the level of each row, such as the sex"
     )
-    unique, level_codes = np.unique([str(each) for each in levels], return_inverse=True)
-    names = unique.tolist()
     if len(names) < 2:
         came, advice = f"only {names[0]}", "levels are compared with each other: pass a column that varies"
         raise invalid("subgroups", "must have two levels or more", came, advice)
@@ -84,7 +83,7 @@ def subgroup_scores(
             mauc=Interval(*(math.nan,) * 4) if not parts.pairs[k].any() else parts.of(k).estimate.interval(level),
             difference=parts.against_others(k, level),
             holm=math.nan,
-            absent=tuple(str(label) for label in labels[partition.present & ~parts.present[k]]),
+            absent=tuple(names_of(labels[partition.present & ~parts.present[k]])),
         )
         for k, name in enumerate(names)
     ]

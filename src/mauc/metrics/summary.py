@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mauc._kernels.auc import auc_influence
 from mauc._typing import Floats, Ints
 from mauc.metrics.measures import PairMeasure
+from mauc.metrics.predictions import highest_score, in_own_class, predicted_as
 from mauc.metrics.uncertainty import Moments, Sample, Sizes
 from mauc.partition import ClassPartition
 
@@ -39,7 +40,7 @@ class ScoreSummary:
     matrix: Floats
     """``(C, C)`` ``AUC_{i|j}``, NaN on the diagonal."""
     right: Floats
-    """``(C,)`` number of correctly predicted rows of each class."""
+    """``(C,)`` number of correctly predicted rows of each class; ties count in equal parts."""
     constant: NDArray[np.bool_]
     """``(C,)``: True for a column with one score for all rows; AUCs by such columns are 0.5 on any rows."""
     spread: Mapping[str, Spread]
@@ -53,7 +54,7 @@ class ScoreSummary:
     fingerprint: bytes
     """Equal for identical scores, if ``compared``."""
     hits: Floats
-    """``(N,)`` 1 for each correctly predicted row."""
+    """``(N,)`` share of each row that is predicted right: 1, 0, or a part of a tie."""
 
 
 def summarise(
@@ -73,7 +74,8 @@ def summarise(
     default: those of the partition.
     ``compared`` keeps the fingerprint.
     """
-    hits = 1.0 * ((scores.argmax(axis=1) if predicted is None else predicted) == partition.codes)
+    shares = highest_score(scores.T) if predicted is None else predicted_as(predicted, partition.n_classes)
+    hits = in_own_class(shares, partition.codes)
     ovo, ova = ((weights or {}).get(kind, partition.pair_weights(kind)) for kind in ("ovo", "ova"))
     matrix, influence = PairMeasure().matrix_and_influence(partition.problem(scores, ovo, normalised=False))
     of_ova = auc_influence(partition.problem(scores, ova))

@@ -199,7 +199,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32)
         classes, codes = encode_classes(y)
-        check_pairs(self.pairs, len(classes))
+        check_pairs(self.pairs, len(classes), classes)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         saved = read_checkpoint(self.checkpoint_dir) if self.resume and self.random_state is None else None
         seed = saved["run"]["seed"] if saved else int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mauc._validation import check_pairs, invalid, listing
+from mauc._validation import check_pairs, in_class_order, invalid, listing
 from mauc.nn._loss.batch import can_read
 
 WHOLE_NUMBERS = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
@@ -110,6 +110,8 @@ def count_vector(class_counts: Any, n_classes: int | None = None) -> Tensor:
     fits = counts.ndim == 1 and (len(counts) == n_classes if n_classes else len(counts) > 1)
     if not fits or counts.is_complex():
         raise invalid("class_counts", requirement, f"shape {tuple(counts.shape)}", advice)
+    if not is_tensor:  # a series of pandas' value_counts() begins with the largest class
+        counts = torch.as_tensor(in_class_order(class_counts, counts.numpy(), range(len(counts)), "class_counts"))
     if can_read(counts.device):
         wrong = (~((counts > 0) & (counts < torch.inf))).nonzero()
         if len(wrong):
