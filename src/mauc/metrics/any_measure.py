@@ -212,7 +212,7 @@ def estimate(scored: Scored, found: Value) -> Estimate | Normal:
         return estimate_of_moments(sample, found.value, sample.moments(found.influence))
     if found.rows is None:
         return _normal(scored, found.value, found.influence)
-    effect = 1.0 if scored.groups is None else design_effect(scored.shares * found.influence, scored.groups)
+    effect = 1.0 if scored.groups is None else design_effect([scored.shares * found.influence], scored.groups)
     return Estimate(found.value, max(found.rows / effect, 1.0), math.inf)
 
 

@@ -60,8 +60,8 @@ class Strata:
         if groups is None:
             return found
         at = np.unique(points[np.linspace(0, len(points) - 1, thresholds).astype(np.int64)])
-        expected = np.repeat(found.at(at), [len(one) for one in found.points], axis=0)
-        errors = weight[:, None] * ((points[:, None] <= at) - expected)
+        rows = [len(one) for one in found.points]
+        errors = (weight * ((points <= k) - np.repeat(found.at(k), rows)) for k in at)
         return replace(found, sizes=np.maximum(sizes / design_effect(errors, groups[order]), 1.0))
 
     def at(self, points: Ints) -> Floats:

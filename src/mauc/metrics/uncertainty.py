@@ -8,7 +8,7 @@ DeLong's. docs/results/intervals.md has the measured coverage and size.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -557,18 +557,17 @@ def _quantile(level: float, freedom: float) -> float:
     return float(special.stdtrit(freedom, 0.5 + 0.5 * level))
 
 
-def design_effect(errors: Floats, groups: Ints, added: float = 3.0) -> float:
+def design_effect(errors: Iterable[Floats], groups: Ints, added: float = 3.0) -> float:
     """Return the factor by which groups of dependent rows change the variance of a sum.
 
-    It is the variance of the group sums over that of independent rows, for the ``(N,)`` errors of the rows, or summed
-    over the columns of ``(N, T)`` errors. Groups of equal rows, as many as ``added``, stabilise it. It is at least 1,
-    and at most that of equal rows in each group.
+    It is the variance of the group sums over that of independent rows, each summed over several ``(N,)`` errors of the
+    rows. Groups of equal rows, as many as ``added``, stabilise it. It is at least 1, and at most that of equal rows in
+    each group.
     """
-    errors = errors.reshape(len(groups), -1)
     _, of_row, counts = np.unique(groups, return_inverse=True, return_counts=True)
     per_group = float(np.square(counts).sum()) / len(groups)
-    of_rows = float(np.square(errors).sum())
-    of_groups = sum(float(np.square(np.bincount(of_row, column)).sum()) for column in errors.T)
+    sums = [(float(each @ each), float(np.square(np.bincount(of_row, each)).sum())) for each in errors]
+    of_rows, of_groups = map(sum, zip(*sums, strict=True))
     if of_rows <= 0.0:
         return per_group
     few = added * of_rows / len(groups)

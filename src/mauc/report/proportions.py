@@ -61,7 +61,7 @@ def independent_rows(
     hit = hit[rows]
     if groups is None or not len(hit):
         return float(len(hit))
-    return len(hit) / design_effect(np.asarray(hit, dtype=np.float64) - np.mean(hit), groups[rows])
+    return len(hit) / design_effect([np.asarray(hit, dtype=np.float64) - np.mean(hit)], groups[rows])
 
 
 def at_least(hits: float, rows: float, level: float) -> float:
