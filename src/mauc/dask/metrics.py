@@ -161,7 +161,7 @@ def compare_mauc(
     >>> y, good, bad = (da.from_array(x, chunks=(50, 3)[: x.ndim]) for x in (y, good, bad))
     >>> result = compare_mauc(y, good, bad)
     >>> print(f"{result.difference:.3f} [{result.low:.3f}, {result.high:.3f}], p = {result.pvalue:.1g}")
-    0.193 [0.118, 0.265], p = 3e-05
+    0.193 [0.119, 0.267], p = 3e-05
     """
     level = check_real("level", level, low=0, high=1)
     scored = _Scored(y_true, {"score_a": score_a, "score_b": score_b}, labels, sample_weight, pairs, absent, groups)
