@@ -33,6 +33,8 @@ def experiment(
     batch: int | None = None,
     rate: float | None = None,
     optimizer: str | None = None,
+    decay: float | None = None,
+    blocks: int | None = None,
     data_home: str | None = None,
     quick: bool = False,
 ) -> Experiment:
@@ -43,7 +45,9 @@ def experiment(
     methods = list(method or LIST.read_text().split())
     for each in methods:
         check_choice("--method", each.partition(":")[0], (*CANDIDATES, *RIVALS))
-    changes = {"epochs": epochs, "batch": batch, "rate": rate, "optimizer": optimizer}
+    changes = {
+        "epochs": epochs, "batch": batch, "rate": rate, "optimizer": optimizer, "decay": decay, "blocks": blocks
+    }  # fmt: skip
     depth = "quick" if quick else "full"
     settings = ", ".join(f"{key} {value}" for key, value in changes.items() if value is not None) or "as is"
     cells = [

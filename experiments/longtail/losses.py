@@ -44,6 +44,13 @@ class Adjusted(Loss):
         return F.cross_entropy(z + self.settings["tau"] * self.log_prior, y)
 
 
+class ClassWeighted(Loss):
+    """Cross-entropy, each class with the weight N / (C n_i): scikit-learn's ``class_weight="balanced"``."""
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:
+        return F.cross_entropy(z, y, weight=(self.counts.sum() / (len(self.counts) * self.counts)).float())
+
+
 class VectorScaling(Loss):
     """VS loss (Kini et al., NeurIPS 2021): cross-entropy of Δ_i z_i + τ log p_i with Δ_i = (n_i / n_max)^γ."""
 
@@ -305,6 +312,33 @@ class Scaled(Exponential):
         return (z * (g1 + factor * g2)).sum()
 
 
+class Limited(SoftRisk):
+    """Adjusted cross-entropy and a pair term whose slope is limited: the slope of the sum is never longer than the
+    cross-entropy's.
+
+    ``rho`` limits the pair term's slope to a share of the cross-entropy's; with ``rows=1`` the slope of each row, to a
+    share of the mean row of the cross-entropy.
+    """
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        risk, K = self.by_class(s, y)
+        return torch.log1p(risk).sum() / K.clamp_min(10.0)
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:
+        free = z.detach().requires_grad_(True)
+        first = F.cross_entropy(free + self.log_prior, y)
+        (g1,) = torch.autograd.grad(first, free)
+        pair = self.pair_term(self.scores(free), y)
+        (g2,) = torch.autograd.grad(pair, free)
+        n1, n2 = g1.norm(), g2.norm()
+        if self.settings.get("rows"):
+            n1, n2 = n1 / len(y) ** 0.5, g2.norm(dim=1, keepdim=True)
+        g2 = (self.settings["rho"] * n1 / n2.clamp_min(1e-12)).clamp_max(self.settings["weight"]) * g2
+        share = g1.norm() / (g1.norm() + g2.norm()).clamp_min(1e-12)
+        total = share * (z * (g1 + g2)).sum()  # has the slope of both
+        return total - total.detach() + first.detach()
+
+
 class Recommended(Loss):
     """:class:`mauc.nn.MAUCLoss` with nothing set but the class counts: ``soft-class:alpha=8,weight=2``, halved; with
     fewer than ten classes the weight is C / 5."""
@@ -338,8 +372,11 @@ CANDIDATES: dict[str, type[Loss]] = {
     "soft-odds-rows": SoftOddsRows,
     "huber": Huber,
     "scaled": Scaled,
+    "limited": Limited,
 }
-RIVALS: dict[str, type[Loss]] = {"adjusted": Adjusted, "vs": VectorScaling, "cb-focal": BalancedFocal, "ldam": LDAM}
+RIVALS: dict[str, type[Loss]] = {
+    "adjusted": Adjusted, "weighted": ClassWeighted, "vs": VectorScaling, "cb-focal": BalancedFocal, "ldam": LDAM,
+}  # fmt: skip
 
 
 def make(method: str, counts: Tensor) -> Loss:

@@ -44,6 +44,8 @@ NAMES = {
     "soft-odds-rows": "logistic of log-odds against the soft maximum",
     "huber": "exponential, straight where t < 0",
     "scaled": "exponential, gradient scaled to cross-entropy's",
+    "limited": "log(1 + R_i), slope limited",
+    "weighted": "class-weighted cross-entropy",
 }
 SETS = {
     "cifar100-lt": "CIFAR-100-LT", "cifar10-lt": "CIFAR-10-LT", "ham10000-part": "HAM10000",

@@ -95,6 +95,7 @@ def test_exponential_of_scores_without_a_bound(activation, scale, offset):
     settings = {"pairs": "ova", "weight": weight, "class_counts": [1, 2, 3, 4, 50], "activation": activation}
     gentle = ("exponential", {"alpha": 0.5})
     assert_equal(logits, y, gentle, 1e-5, **settings, log_loss=0.5, log1p=True)
+    assert_equal(logits, y, gentle, 1e-5, **settings, log_loss=0.5, log1p=True, limit=1.0)
     if scale < 40.0:  # else the risk itself overflows
         assert_equal(logits, y, gentle, 1e-5, pairs="ovo", weight=weight, activation=activation)
 
@@ -107,22 +108,17 @@ def test_log_odds_of_two_classes_and_of_many():
 
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
 @pytest.mark.parametrize("pairs", ["ovo", "ova"])
-def test_the_recommended_loss(activation, pairs):
-    logits, y, _ = draw(40, 6)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_recommended_loss(activation, pairs, weighted):
+    logits, y, generator = draw(40, 6)
     y[::7], y[y == 2] = -100, 1
     with torch.no_grad():
         logits[:20] *= 4.0
-    counts = [1, 2, 3, 4, 5, 60]
-    assert_equal(
-        logits,
-        y,
-        ("exponential", {}),
-        activation=activation,
-        pairs=pairs,
-        class_counts=counts,
-        log_loss=0.5,
-        log1p=True,
-    )
+    weight = torch.rand(40, generator=generator) if weighted else None
+    settings = {"activation": activation, "pairs": pairs, "weight": weight, "class_counts": [1, 2, 3, 4, 5, 60]}
+    for limit in (1.0, 0.1, None):
+        assert_equal(logits, y, ("exponential", {}), **settings, log_loss=0.5, log1p=True, limit=limit)
+    assert_equal(logits, y, SQUARED, **settings, log_loss=0.5, limit=0.5)
 
 
 @pytest.mark.parametrize("loss", [HINGE, LOGISTIC], ids=lambda x: x[0])

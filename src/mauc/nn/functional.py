@@ -23,6 +23,7 @@ def mauc_loss(
     alpha: float | None = None,
     log_loss: float = LOG_LOSS,
     log1p: bool | None = None,
+    limit: float | None = 1.0,
     activation: Activation = "softmax",
     pairs: Pairs = "ovo",
     weight: Tensor | None = None,
@@ -65,7 +66,9 @@ def mauc_loss(
     >>> round(loss.item(), 4), tuple(logits.grad.shape)
     (0.3041, (4, 3))
     """
-    loss = read_settings(surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, ignore_index, options)
+    loss = read_settings(
+        surrogate, alpha, log_loss, log1p, limit, class_counts, pairs, activation, ignore_index, options
+    )
     return loss_of(logits, target, weight, loss, pairs, class_counts, sync, process_group)
 
 

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from mauc.activations import Activation
-from mauc.nn._loss.batch import Loss
 from mauc.nn._loss.checks import count_vector, pair_matrix
 from mauc.nn._loss.plain import class_ratios
 from mauc.nn._loss.settings import LOG_LOSS, Pairs, loss_of, read_settings
@@ -129,6 +128,7 @@ class MAUCLoss(ExactBuffers):
         alpha: float | None = None,
         log_loss: float = LOG_LOSS,
         log1p: bool | None = None,
+        limit: float | None = 1.0,
         activation: Activation = "softmax",
         pairs: Pairs = "ovo",
         ignore_index: int = -100,
@@ -137,18 +137,20 @@ class MAUCLoss(ExactBuffers):
         **options: float,
     ) -> None:
         super().__init__()
-        loss = read_settings(surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, ignore_index, options)
-        self.surrogate, self.activation, self.pairs, self.ignore_index, self.log_loss, self.log1p = loss
+        loss = read_settings(
+            surrogate, alpha, log_loss, log1p, limit, class_counts, pairs, activation, ignore_index, options
+        )
+        self.settings = loss
         self.sync = sync
         self.process_group = process_group
         matrix = None
-        if self.pairs == "matrix":
+        if loss.pairs == "matrix":
             matrix = pair_matrix(pairs, max((2, *np.shape(pairs)))).to(torch.float64)
         counts = exact = None
         if class_counts is not None:
             counts = count_vector(class_counts).to(torch.float64)
-        if self.log_loss and counts is not None:
-            exact = class_ratios(self.pairs if matrix is None else matrix, counts)
+        if loss.log_loss and counts is not None:
+            exact = class_ratios(loss.pairs if matrix is None else matrix, counts)
         # Buffers, so that they follow the module to its device; settings, so not part of its state.
         self.register_buffer("pair_matrix", matrix, persistent=False)
         self.register_buffer("class_counts", counts, persistent=False)
@@ -157,13 +159,14 @@ class MAUCLoss(ExactBuffers):
 
     def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
         """Return the loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
-        settings = Loss(self.surrogate, self.activation, self.pairs, self.ignore_index, self.log_loss, self.log1p)
         ratios = self.exact_ratios if logits.dtype == torch.float64 else self.ratios
         counts, matrix = self.class_counts, self.pair_matrix
-        return loss_of(logits, target, weight, settings, matrix, counts, self.sync, self.process_group, ratios)
+        return loss_of(logits, target, weight, self.settings, matrix, counts, self.sync, self.process_group, ratios)
 
     def extra_repr(self) -> str:
         """Return the settings."""
-        logs = f", log_loss={self.log_loss:g}" + (", log1p=True" if self.log1p else "")
-        shown = f"{self.surrogate!r}{logs}, activation={self.activation!r}, pairs={self.pairs!r}"
+        loss = self.settings
+        logs = f", log_loss={loss.log_loss:g}" + (", log1p=True" if loss.log1p else "")
+        logs += "" if loss.limit is None else f", limit={loss.limit:g}"
+        shown = f"{loss.surrogate!r}{logs}, activation={loss.activation!r}, pairs={loss.pairs!r}"
         return shown + (", sync=True" if self.sync else "")

@@ -174,9 +174,10 @@ def _operation(
     ignore_index: int,
     log_loss: float,
     log1p: bool,
+    limit: float | None,
     gradient: bool,
 ) -> tuple[Tensor, Tensor]:
-    loss = Loss(_surrogate(surrogate, tuple(parameters)), activation, pairs, ignore_index, log_loss, log1p)
+    loss = Loss(_surrogate(surrogate, tuple(parameters)), activation, pairs, ignore_index, log_loss, log1p, limit)
     value, slope = evaluate(Batch(logits, target, weight, sizes, ratios, matrix), loss, gradient=gradient)
     return value, logits.new_empty(0) if slope is None else slope
 
@@ -203,7 +204,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 def _backward(ctx: Any, upstream: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
     logits, gradient = ctx.saved_tensors
     message = "second derivatives of the loss are not available inside torch.compile: compile the rest without the loss"
-    return gradient * _refuse_derivative(upstream, logits, message).to(gradient.dtype), *(None,) * 13
+    return gradient * _refuse_derivative(upstream, logits, message).to(gradient.dtype), *(None,) * 14
 
 
 _operation.register_autograd(_backward, setup_context=_keep)
@@ -238,5 +239,5 @@ def _operator(batch: Batch, loss: Loss) -> Tensor:
     surrogate, ignored = loss.surrogate, loss.ignore_index
     parameters = [float(getattr(surrogate, field.name)) for field in fields(surrogate)]  # type: ignore[arg-type]
     settings = (surrogate.name, parameters, loss.activation, loss.pairs, -100 if ignored is None else ignored)
-    value: Tensor = _operation(*batch, *settings, loss.log_loss, loss.log1p, batch.logits.requires_grad)[0]
+    value: Tensor = _operation(*batch, *settings, loss.log_loss, loss.log1p, loss.limit, batch.logits.requires_grad)[0]
     return value

@@ -6,6 +6,10 @@ are copied to the host, and the gradient back.
 .. math:: \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(z_n + \log r)_{y_n}\right], \quad r_j = p_j / b_j
 
 is the log-loss, as in :mod:`mauc.log_loss`; a common factor of all r does not matter.
+
+With a limit ρ the value is the log-loss plus 1/λ times the pair risk. In the gradient, the pair term's slope at a row
+is cut to ρ times the mean slope of the log-loss at a row, and the sum is divided by 1 + q, with q the length of the cut
+slope over that of the log-loss: no step is longer than one of the log-loss alone (:func:`limits`).
 """
 
 import math
@@ -74,11 +78,13 @@ class Plain:
                 powers = scores if odds is None else odds.powers
                 powers = torch.softmax(logits, 1) if loss.activation in ("sigmoid", "identity") else powers
                 logs = _log_term(logits, powers, weights, batch.ratios, loss)
-                value = value + logs.value
+                value = loss.pair_factor * (value + logs.value)
             value = value.to(logits.dtype)
             if slope is None:
                 return value, ()
-            gradient = _pull_back(slope, logs, odds, scores, weights.y, loss.activation)
+            gradient = _pull_back(slope, odds, scores, weights.y, loss.activation)
+            if logs is not None:
+                _join(gradient, logs, weights, loss)
             return value, (gradient.to(batch.logits.dtype),)
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
@@ -93,12 +99,60 @@ def differentiable(batch: Batch, loss: Loss) -> Tensor:
     weights, logits = _prepare(batch, loss)
     form = closed_form(loss.surrogate, bounded=loss.bounded)
     assert form is not None  # the caller has checked it
-    value = differentiable_risk(activate(logits, loss.activation), weights, form, log1p=loss.log1p)
-    if batch.ratios is not None:
-        log_p, total = torch.log_softmax(logits + batch.ratios.log().to(logits.dtype), 1), weights.mass.sum()
+
+    def pair_risk(z: Tensor) -> Tensor:
+        return differentiable_risk(activate(z, loss.activation), weights, form, log1p=loss.log1p)
+
+    def log_term(z: Tensor) -> Tensor:
+        assert batch.ratios is not None
+        log_p, total = torch.log_softmax(z + batch.ratios.log().to(z.dtype), 1), weights.mass.sum()
         lost = -(weights.mass * own_scores(log_p, weights)).sum()
-        value = value + loss.log_loss * lost / torch.where(total > 0, total, 1.0)
-    return value.to(logits.dtype)
+        return loss.log_loss * lost / torch.where(total > 0, total, 1.0)
+
+    if batch.ratios is None:
+        return pair_risk(logits).to(logits.dtype)
+    if loss.limit is None:
+        return (pair_risk(logits) + log_term(logits)).to(logits.dtype)
+    fixed = logits.detach()
+    slopes = (torch.func.grad(term)(fixed) for term in (pair_risk, log_term))
+    kept, scale = limits(*(slope.norm(dim=1) for slope in slopes), weights.mass, loss)
+    # The slope of the pair risk at a row times its share: through that share of the row alone.
+    through = torch.lerp(fixed, logits, kept.to(logits.dtype)[:, None])
+    total = scale * (pair_risk(through) + log_term(logits))
+    value = loss.pair_factor * (pair_risk(fixed) + log_term(fixed))
+    return (value + total - total.detach()).to(logits.dtype)
+
+
+def limits(pair: Tensor, log: Tensor, mass: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
+    r"""Return the ``(N,)`` share of the pair term's slope that each row keeps, and the factor of the whole gradient.
+
+    .. math:: \rho_n = \min\Big(1, \frac{\rho u_n \bar h}{|g_n|}\Big), \quad
+        \bar h^2 = \frac{\sum_n |h_n|^2 / u_n}{\sum_n u_n}, \qquad
+        \frac1\lambda \, \frac{|h|}{|h| + |\rho g|}
+
+    with the slopes g of the pair risk and h of λ times the log-loss at row n, of weight u. Lengths of all rows count a
+    row of weight two as two equal rows.
+
+    Parameters
+    ----------
+    pair, log : (N,) tensors
+        Lengths :math:`|g_n|` and :math:`|h_n|`.
+    mass : (N,) tensor
+        Sample weights u.
+    """
+    assert loss.limit is not None
+    per_unit = torch.where(mass > 0, 1.0 / mass, 0.0)
+    of_log = torch.sqrt(torch.dot(log.to(mass).square(), per_unit))
+    most = loss.limit * mass * of_log * torch.rsqrt(_positive(mass.sum()))
+    pair = pair.to(mass)
+    cut = torch.minimum(pair, most)
+    of_pair = torch.sqrt(torch.dot(cut.square(), per_unit))
+    return cut / _positive(pair), of_log / (loss.log_loss * _positive(of_log + of_pair))
+
+
+def _positive(x: Tensor) -> Tensor:
+    """Return x, and a number above 0 where it is 0."""
+    return x.clamp(min=torch.finfo(x.dtype).tiny)
 
 
 def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
@@ -177,10 +231,10 @@ class _Logs(NamedTuple):
     powers: Tensor
     """``(N, C)`` softmax of the logits."""
 
-    def add_gradient(self, part: Tensor, y: Tensor, rows: slice) -> None:
-        """Add the gradient of some rows; their powers are overwritten."""
-        part.addcmul_(take(self.powers, rows).mul_(take(self.of_row, rows)), self.of_column)
-        part.scatter_add_(1, take(y, rows)[:, None], -take(self.share, rows))
+    def gradient(self, y: Tensor, rows: slice) -> Tensor:
+        """Return the gradient of some rows, in place of their powers."""
+        slope = take(self.powers, rows).mul_(take(self.of_row, rows)).mul_(self.of_column)
+        return slope.scatter_add_(1, take(y, rows)[:, None], -take(self.share, rows))
 
 
 def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, loss: Loss) -> _Logs:
@@ -199,10 +253,22 @@ def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, 
     return _Logs(torch.dot(share, nll.to(share)), of_row[:, None], column, share.to(logits.dtype)[:, None], powers)
 
 
-def _pull_back(
-    slope: Slope, logs: _Logs | None, odds: LogOdds | None, scores: Tensor, y: Tensor, activation: str
-) -> Tensor:
-    """Return the gradient with respect to the logits, from that with respect to the scores and that of the log-loss."""
+def _join(pair: Tensor, logs: _Logs, weights: Weights, loss: Loss) -> None:
+    """Add the gradient of the log-loss to that of the pair risk, in place, within the limit of the loss."""
+    parts = chunks(pair)
+    if loss.limit is None:
+        for rows in parts:
+            take(pair, rows).add_(logs.gradient(weights.y, rows))
+        return
+    lengths = [(take(pair, rows).norm(dim=1), logs.gradient(weights.y, rows).norm(dim=1)) for rows in parts]
+    kept, scale = limits(*(torch.cat(each) for each in zip(*lengths, strict=True)), weights.mass, loss)
+    kept, scale = (kept * scale).to(pair.dtype)[:, None], scale.to(pair.dtype)
+    for rows in parts:
+        take(pair, rows).mul_(take(kept, rows)).addcmul_(take(logs.powers, rows), scale)
+
+
+def _pull_back(slope: Slope, odds: LogOdds | None, scores: Tensor, y: Tensor, activation: str) -> Tensor:
+    """Return the gradient with respect to the logits, from that with respect to the scores."""
     whole = slope.array
     for rows in chunks(scores):
         part, score = take(whole, rows), take(scores, rows)
@@ -216,8 +282,6 @@ def _pull_back(
             torch.ops.aten.sigmoid_backward.grad_input(part, score, grad_input=part)
         elif odds is not None:
             odds.pull_back(part, rows)
-        if logs is not None:
-            logs.add_gradient(part, y, rows)
     return whole
 
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from mauc._validation import check_choice, check_not_negative, check_pair_name, invalid
+from mauc._validation import check_choice, check_not_negative, check_pair_name, check_real, invalid
 from mauc.activations import ACTIVATIONS
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.checks import check_input, count_vector, pair_matrix
@@ -26,6 +26,7 @@ def read_settings(
     alpha: float | None,
     log_loss: Any,
     log1p: bool | None,
+    limit: float | None,
     class_counts: Any,
     pairs: Any,
     activation: str,
@@ -56,7 +57,9 @@ def read_settings(
     if log1p and not _is_exponential(chosen):
         requirement = "is for the exponential surrogate: all others have a bounded slope on softmax scores"
         raise invalid("log1p", requirement, f"the {chosen.name} surrogate", "leave it out")
-    return Loss(chosen, activation, kind, ignore_index, share, bool(log1p))
+    if limit is not None:
+        limit = check_real("limit", limit, low=0, advice="None is the sum as it is")
+    return Loss(chosen, activation, kind, ignore_index, share, bool(log1p), limit if share else None)
 
 
 def _is_exponential(surrogate: Any) -> bool:
