@@ -25,7 +25,7 @@ class Loss(NamedTuple):
     """Weight of the log-loss."""
     log1p: bool
     """Whether the risk R_i of each class becomes log(1 + R_i)."""
-    limit: float | None
+    limit: float | None = None
     """Limit of the pair term's slope at a row, in mean slopes of the log-loss; None for the sum as it is."""
 
     def pair_weight(self, n_classes: int) -> float:
