@@ -47,8 +47,8 @@ def test_is_the_sum_of_its_terms(surrogate, activation):
     torch.testing.assert_close(of_both, of_risk + 0.7 * of_adjusted)
 
 
-def recommended(logits, y, counts, activation="softmax", alpha=8.0):
-    """The value and the gradient by their definitions, pair by pair and row by row."""
+def recommended(logits, y, counts, activation="softmax", alpha=4.0):
+    """The value and the gradient by their definitions, pair by pair."""
     scores = {"softmax": logits.softmax(1), "sigmoid": logits.sigmoid(), "identity": logits}[activation]
     present = y.unique().tolist()
     each = []
@@ -60,11 +60,10 @@ def recommended(logits, y, counts, activation="softmax", alpha=8.0):
         ]
         each.append(torch.log1p(torch.stack(of_others).mean()))
     shift = (torch.tensor(counts, dtype=logits.dtype) / sum(counts)).log()
-    pair = 2.0 * min(1.0, (len(counts) - 2) / 8) * torch.stack(each).mean()
+    pair = 2.0 * min(1.0, len(counts) / 10) * torch.stack(each).mean()
     log = cross_entropy(logits + shift, y)
     (of_pair,), (of_log,) = (torch.autograd.grad(term, logits, retain_graph=True) for term in (pair, log))
-    mean_slope = of_log.square().sum(1).mean().sqrt()
-    cut = torch.stack([row * min(1.0, mean_slope / row.norm().clamp_min(1e-300)) for row in of_pair])
+    cut = of_pair * min(1.0, of_log.norm() / of_pair.norm())
     return (pair + log).detach(), (cut + of_log) / (1.0 + cut.norm() / of_log.norm())
 
 
@@ -137,7 +136,7 @@ def test_a_risk_beyond_the_floats_still_has_a_bounded_slope():
     logits = (300.0 * (1.0 - 2.0 * torch.eye(10, dtype=torch.float64))).requires_grad_()
     value = MAUCLoss([1] * 10, activation="identity")(logits, torch.arange(10))
     (gradient,) = torch.autograd.grad(value, logits)
-    assert value.item() == pytest.approx(2 * 8 * 600.0 + 600.0 + math.log(9.0))
+    assert value.item() == pytest.approx(2 * 4 * 600.0 + 600.0 + math.log(9.0))
     (of_log,) = torch.autograd.grad(cross_entropy(logits, torch.arange(10)), logits)
     assert 0.0 < gradient.norm() <= of_log.norm()
 
@@ -175,13 +174,6 @@ def test_second_derivatives_hold_the_limits_fixed():
     (second,) = torch.autograd.grad(differentiable.square().sum(), logits)
     assert second.isfinite().all()
     assert second.any()
-
-
-def test_two_classes_have_adjusted_cross_entropy_alone():
-    logits, y = draw(20, 2)
-    (gradient,) = torch.autograd.grad(MAUCLoss([9, 1])(logits, y), logits)
-    (of_log,) = torch.autograd.grad(LogitAdjustedLoss([9, 1])(logits, y), logits)
-    torch.testing.assert_close(gradient, of_log)
 
 
 def test_what_the_counts_are_needed_for():

@@ -7,9 +7,9 @@ are copied to the host, and the gradient back.
 
 is the log-loss, as in :mod:`mauc.log_loss`; a common factor of all r does not matter.
 
-With a limit ρ the value is the log-loss plus 1/λ times the pair risk. In the gradient, the pair term's slope at a row
-is cut to ρ times the mean slope of the log-loss at a row, and the sum is divided by 1 + q, with q the length of the cut
-slope over that of the log-loss: no step is longer than one of the log-loss alone (:func:`limits`).
+With a limit ρ the value is the log-loss plus 1/λ times the pair risk. In the gradient, the slope of the pair term is
+shortened to ρ times that of the log-loss at most, and the sum is divided by 1 + q, with q the length of the one over
+that of the other: no step is longer than one of the log-loss alone (:func:`limits`).
 """
 
 import math
@@ -115,23 +115,20 @@ def differentiable(batch: Batch, loss: Loss) -> Tensor:
         return (pair_risk(logits) + log_term(logits)).to(logits.dtype)
     fixed = logits.detach()
     slopes = (torch.func.grad(term)(fixed) for term in (pair_risk, log_term))
-    kept, scale = limits(*(slope.norm(dim=1) for slope in slopes), weights.mass, loss)
-    # The slope of the pair risk at a row times its share: through that share of the row alone.
-    through = torch.lerp(fixed, logits, kept.to(logits.dtype)[:, None])
-    total = scale * (pair_risk(through) + log_term(logits))
+    of_pair, of_log = limits(*(slope.norm(dim=1) for slope in slopes), weights.mass, loss)
+    total = of_pair * pair_risk(logits) + of_log * log_term(logits)
     value = loss.pair_factor * (pair_risk(fixed) + log_term(fixed))
     return (value + total - total.detach()).to(logits.dtype)
 
 
 def limits(pair: Tensor, log: Tensor, mass: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
-    r"""Return the ``(N,)`` share of the pair term's slope that each row keeps, and the factor of the whole gradient.
+    r"""Return the factors of the two slopes in the gradient: of the pair risk, and of λ times the log-loss.
 
-    .. math:: \rho_n = \min\Big(1, \frac{\rho u_n \bar h}{|g_n|}\Big), \quad
-        \bar h^2 = \frac{\sum_n |h_n|^2 / u_n}{\sum_n u_n}, \qquad
-        \frac1\lambda \, \frac{|h|}{|h| + |\rho g|}
+    .. math:: \frac{f}{\lambda (1 + q)}, \quad \frac{1}{\lambda (1 + q)}, \qquad
+        f = \min\Big(1, \rho \frac{|h|}{|g|}\Big), \quad q = f \frac{|g|}{|h|},
 
-    with the slopes g of the pair risk and h of λ times the log-loss at row n, of weight u. Lengths of all rows count a
-    row of weight two as two equal rows.
+    with the slopes g of the pair risk and h of λ times the log-loss. A row of weight two counts as two equal rows:
+    :math:`|g|^2 = \sum_n |g_n|^2 / u_n` with the weights u of the rows.
 
     Parameters
     ----------
@@ -142,12 +139,10 @@ def limits(pair: Tensor, log: Tensor, mass: Tensor, loss: Loss) -> tuple[Tensor,
     """
     assert loss.limit is not None
     per_unit = torch.where(mass > 0, 1.0 / mass, 0.0)
-    of_log = torch.sqrt(torch.dot(log.to(mass).square(), per_unit))
-    most = loss.limit * mass * of_log * torch.rsqrt(_positive(mass.sum()))
-    pair = pair.to(mass)
-    cut = torch.minimum(pair, most)
-    of_pair = torch.sqrt(torch.dot(cut.square(), per_unit))
-    return cut / _positive(pair), of_log / (loss.log_loss * _positive(of_log + of_pair))
+    g, h = (torch.sqrt(torch.dot(each.to(mass).square(), per_unit)) for each in (pair, log))
+    kept = (loss.limit * h / _positive(g)).clamp(max=1.0)
+    both = h / (loss.log_loss * _positive(h + kept * g))
+    return kept * both, both
 
 
 def _positive(x: Tensor) -> Tensor:
@@ -261,10 +256,10 @@ def _join(pair: Tensor, logs: _Logs, weights: Weights, loss: Loss) -> None:
             take(pair, rows).add_(logs.gradient(weights.y, rows))
         return
     lengths = [(take(pair, rows).norm(dim=1), logs.gradient(weights.y, rows).norm(dim=1)) for rows in parts]
-    kept, scale = limits(*(torch.cat(each) for each in zip(*lengths, strict=True)), weights.mass, loss)
-    kept, scale = (kept * scale).to(pair.dtype)[:, None], scale.to(pair.dtype)
+    of_pair, of_log = limits(*(torch.cat(each) for each in zip(*lengths, strict=True)), weights.mass, loss)
+    of_pair, of_log = of_pair.to(pair.dtype), of_log.to(pair.dtype)
     for rows in parts:
-        take(pair, rows).mul_(take(kept, rows)).addcmul_(take(logs.powers, rows), scale)
+        take(pair, rows).mul_(of_pair).addcmul_(take(logs.powers, rows), of_log)
 
 
 def _pull_back(slope: Slope, odds: LogOdds | None, scores: Tensor, y: Tensor, activation: str) -> Tensor:

@@ -17,7 +17,7 @@ from mauc.surrogates import SURROGATES, get_surrogate
 Pairs = Literal["ovo", "ova", "ovr"] | ArrayLike | Tensor
 LOG_LOSS = 0.5
 """Default weight of the log-loss."""
-ALPHA = 8.0
+ALPHA = 4.0
 """Default rate of the exponential with ``log1p``; ``docs/results/longtail.md`` compares others."""
 
 

@@ -8,7 +8,7 @@ backward pass and writes their gradient, multiplied by the upstream gradient. No
 gradient is allocated. With more than some thousand samples ``count`` counts the classes first.
 
 With a limit (:func:`mauc.nn._loss.plain.limits`) ``statistics`` also measures the slope of the log-loss. Another run of
-``gradient_of``, which writes nothing, then measures the cut slope of the pair risk.
+``gradient_of``, which writes nothing, then measures the slope of the pair risk.
 
 The sums are those of :mod:`mauc.nn._loss.closed`. Squared and linear losses count the positives from 1, the largest
 score: near a perfect ranking nothing cancels. The exponential of scores without a bound could overflow: ``extremes``
@@ -86,8 +86,8 @@ class ClosedKernels(NamedTuple):
                 count[(-(-n // 512),)](target, weight, memory, n, ignored, c, BLOCK=512)
             statistics[self.sums_grid](
                 logits, target, weight, sizes, ratios, memory, value, self.form.alpha, scale, loss.log_loss,
-                loss.pair_factor, loss.limit, n, ignored, STRIDE=logits.stride(0), LOG1P=loss.log1p, OVO=ovo,
-                COUNTED=counted, **self.sums,
+                loss.pair_factor, n, ignored, STRIDE=logits.stride(0), LOG1P=loss.log1p, OVO=ovo, COUNTED=counted,
+                LIMITED=loss.limit is not None, **self.sums,
             )  # fmt: skip
             if wants_gradient and loss.limit is not None:
                 self._slopes(batch, loss, memory, None, None)
@@ -99,9 +99,8 @@ class ClosedKernels(NamedTuple):
         weight, _, ratios = optional_tensors(batch)
         with on_device(logits):
             gradient_of[self.slopes_grid](
-                logits, target, weight, ratios, memory, upstream, out, self.form.alpha, loss.log_loss,
-                logits.shape[0], ignored_class(loss), STRIDE=logits.stride(0), LIMITED=loss.limit is not None,
-                **self.slopes,
+                logits, target, weight, ratios, memory, upstream, out, self.form.alpha, loss.log_loss, loss.limit,
+                logits.shape[0], ignored_class(loss), STRIDE=logits.stride(0), **self.slopes,
             )  # fmt: skip
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
@@ -243,9 +242,8 @@ def _sums(memory, C: tl.constexpr):
     """Return where the sums are: after the coefficients of the gradient, ``(6, C)``, and the share of a sample.
 
     The rows of coefficients are, in the names of :func:`_finish`: of_negative, shift, of_own, total (with ``SHIFTED``
-    the lowest positive), of_row, inverse. Four places align the sums for atomic additions of vectors: the share, the
-    most that a unit of weight keeps of the pair risk's slope, and the squared slopes of the cut pair risk and of the
-    log-loss.
+    the lowest positive), of_row, inverse. Four places align the sums for atomic additions of vectors: the share, one
+    without use, and the squared slopes of the pair risk and of the log-loss.
     """
     return memory + 6 * C + 4
 
@@ -302,10 +300,10 @@ def _class_weight(target, weight, y, n, ignore_index, C: tl.constexpr, ALL: tl.c
 
 @triton.jit
 def statistics(
-    logits, target, weight, sizes, ratios, memory, value, alpha, scale, log_loss, factor, limit, n, ignore_index,
+    logits, target, weight, sizes, ratios, memory, value, alpha, scale, log_loss, factor, n, ignore_index,
     C: tl.constexpr, STRIDE: tl.constexpr, KIND: tl.constexpr, ACTIVATION: tl.constexpr, LOG1P: tl.constexpr,
-    OVO: tl.constexpr, COUNTED: tl.constexpr, SHIFTED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
-    ALL: tl.constexpr,
+    LIMITED: tl.constexpr, OVO: tl.constexpr, COUNTED: tl.constexpr, SHIFTED: tl.constexpr, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr, ALL: tl.constexpr,
 ):  # fmt: skip
     """Read the logits once: sum over the negatives of each column and over the positives of each class.
 
@@ -329,7 +327,7 @@ def statistics(
         f, p, shifted, nll, _ = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, ACTIVATION)
         if ratios is not None:
             nll_sum += tl.where(u == 0.0, 0.0, u * nll)
-            if limit is not None:
+            if LIMITED:
                 slope = shifted * tl.load(ratios + columns, mask=inside, other=0.0)[None, :]
                 slope -= (columns[None, :] == y[:, None]).to(tl.float32)
                 steepness += tl.where(u == 0.0, 0.0, u * tl.sum(slope * slope, axis=1))
@@ -368,21 +366,22 @@ def statistics(
         tl.atomic_add(scratch + 4 * C + columns, tl.sum(second, axis=0), mask=inside, sem="relaxed")
     if ratios is not None:
         tl.atomic_add(scratch + 5 * C + 1, tl.sum(nll_sum, axis=0), sem="relaxed")
-        if limit is not None:
+        if LIMITED:
             tl.atomic_add(memory + 6 * C + 3, tl.sum(steepness, axis=0), sem="relaxed")
     tl.debug_barrier()
     counter = (scratch + 5 * C).to(tl.pointer_type(tl.int32))
     if tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
         _finish(
-            memory, sizes, ratios, value, alpha, scale, log_loss, factor, limit, columns, inside, C, KIND, LOG1P, OVO,
-            SHIFTED,
+            memory, sizes, ratios, value, alpha, scale, log_loss, factor, columns, inside, C, KIND, LOG1P, LIMITED,
+            OVO, SHIFTED,
         )  # fmt: skip
 
 
 @triton.jit
 def _finish(
-    memory, sizes, ratios, value, alpha, scale, log_loss, factor, limit, columns, inside,
-    C: tl.constexpr, KIND: tl.constexpr, LOG1P: tl.constexpr, OVO: tl.constexpr, SHIFTED: tl.constexpr,
+    memory, sizes, ratios, value, alpha, scale, log_loss, factor, columns, inside,
+    C: tl.constexpr, KIND: tl.constexpr, LOG1P: tl.constexpr, LIMITED: tl.constexpr, OVO: tl.constexpr,
+    SHIFTED: tl.constexpr,
 ):  # fmt: skip
     """Compute the value, and the coefficients of the gradient, from the sums."""
     scratch = _sums(memory, C)
@@ -452,10 +451,8 @@ def _finish(
         share = tl.where(counted == counted, share, counted)
         risk += share * tl.load(scratch + 5 * C + 1, cache_modifier=".cg")
         tl.store(memory + 6 * C, share)
-        if limit is not None:
-            squares = share * share * tl.load(memory + 6 * C + 3, cache_modifier=".cg")
-            tl.store(memory + 6 * C + 3, squares)
-            tl.store(memory + 6 * C + 1, limit * tl.sqrt(tl.where(counted > 0.0, squares / counted, 0.0)))
+        if LIMITED:
+            tl.store(memory + 6 * C + 3, share * share * tl.load(memory + 6 * C + 3, cache_modifier=".cg"))
     tl.store(value, (factor * risk).to(value.dtype.element_ty))
     tl.store(memory + columns, of_negative, mask=inside)
     tl.store(memory + C + columns, shift, mask=inside)
@@ -467,24 +464,26 @@ def _finish(
 
 @triton.jit
 def gradient_of(
-    logits, target, weight, ratios, memory, upstream, out, alpha, log_loss, n, ignore_index,
+    logits, target, weight, ratios, memory, upstream, out, alpha, log_loss, limit, n, ignore_index,
     C: tl.constexpr, STRIDE: tl.constexpr, KIND: tl.constexpr, ACTIVATION: tl.constexpr, SHIFTED: tl.constexpr,
-    LIMITED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Read the logits again, and write their gradient; without ``out``, add up the cut slope of the pair risk."""
+    """Read the logits again, and write their gradient; without ``out``, measure the slope of the pair risk."""
     columns = tl.arange(0, BLOCK)
     inside = columns < C
     of_negative = tl.load(memory + columns, mask=inside, other=0.0)
     if KIND == "squared" or SHIFTED:
         shift = tl.load(memory + C + columns, mask=inside, other=0.0)
-    if out is not None:
+    kept = 1.0
+    if out is None:
+        squares = tl.zeros((ROWS,), tl.float32)
+    else:
         factor = tl.load(upstream).to(tl.float32)
-    if LIMITED:
-        most = tl.load(memory + 6 * C + 1)
-        of_pair = tl.zeros((ROWS,), tl.float32)
-        if out is not None:
+        if limit is not None:
+            of_pair = tl.sqrt(tl.load(memory + 6 * C + 2))
             of_log = tl.sqrt(tl.load(memory + 6 * C + 3))
-            whole = of_log + tl.sqrt(tl.load(memory + 6 * C + 2))
+            kept = tl.where(of_pair <= limit * of_log, 1.0, limit * of_log / of_pair)
+            whole = of_log + kept * of_pair
             factor *= tl.where(whole == 0.0, 1.0, of_log / (log_loss * whole))
     for tile in range(tl.program_id(0), tl.cdiv(n, ROWS), tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
@@ -517,12 +516,10 @@ def gradient_of(
         elif ACTIVATION == "log_odds":
             e, is_top, rest, gap = of_odds
             g = _through_log_odds(g, e, is_top, rest, gap)
-        if LIMITED:
-            length = tl.sqrt(tl.sum(g * g, axis=1))
-            cut = tl.minimum(length, u * most)
-            of_pair += tl.where(u > 0.0, cut * cut / u, 0.0)
-            g *= tl.where(length > 0.0, cut / length, 1.0)[:, None]
-        if out is not None:
+        if out is None:
+            squares += tl.where(u > 0.0, tl.sum(g * g, axis=1) / u, 0.0)
+        else:
+            g *= kept
             if ratios is not None:
                 share = u * tl.load(memory + 6 * C)
                 own = (columns[None, :] == y[:, None]).to(tl.float32)
@@ -531,4 +528,4 @@ def gradient_of(
             place = out + rows.to(tl.int64)[:, None] * C + columns[None, :]
             tl.store(place, (factor * g).to(out.dtype.element_ty), mask=(rows < n)[:, None] & inside[None, :])
     if out is None:
-        tl.atomic_add(memory + 6 * C + 2, tl.sum(of_pair, axis=0), sem="relaxed")
+        tl.atomic_add(memory + 6 * C + 2, tl.sum(squares, axis=0), sem="relaxed")
