@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -53,28 +54,23 @@ class Setting:
     """``"SGD, cosine"``, ``"SGD, constant"`` or ``"AdamW"``."""
     normalised: bool
     dtype: str = "float32"
-    steps: int = 1000
+    steps: int = 600
 
 
 def settings() -> Iterator[Setting]:
     """Yield the settings: each kind of data with each optimiser, and each of them with two kinds of batches."""
     optimizers = ("SGD, cosine", "SGD, constant", "AdamW")
-    kinds = [
-        ("overlap", 2, 0.02),
-        ("overlap", 3, 0.02),
-        ("overlap", 5, 0.0),
-        ("overlap", 5, 0.1),
-        ("overlap", 10, 0.02),
-    ]
-    for data, classes, noise in [*kinds, ("gauss", 10, 0.0), ("gauss", 100, 0.05)]:
-        for optimizer in optimizers:
-            for batch, normalised in ((16, True), (32, False), (128, False), (512, True)):
-                yield Setting(data, classes, noise, batch, optimizer, normalised)
+    overlapping = [("overlap", *each) for each in ((2, 0.02), (3, 0.02), (5, 0.0), (5, 0.1), (10, 0.02))]
+    batches = ((16, True), (32, False), (128, False), (512, True))
+    kinds = product([*overlapping, ("gauss", 10, 0.0), ("gauss", 100, 0.05)], optimizers)
+    for turn, ((data, classes, noise), optimizer) in enumerate(kinds):
+        for batch, normalised in batches[turn % 2 :: 2]:
+            yield Setting(data, classes, noise, batch, optimizer, normalised)
     for optimizer in optimizers:
         yield Setting("overlap", 5, 0.1, 64, optimizer, True, "bfloat16")
         yield Setting("words", 10, 0.05, 64, optimizer, False)
-        yield Setting("digits", 10, 0.1, 64, optimizer, True, steps=400)
-        yield Setting("gauss", 5000, 0.0, 512, optimizer, True, steps=300)
+        yield Setting("digits", 10, 0.1, 64, optimizer, True, steps=300)
+        yield Setting("gauss", 5000, 0.0, 512, optimizer, True, steps=200)
 
 
 def draw(data: str, n_classes: int, noise: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:

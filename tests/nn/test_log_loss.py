@@ -60,7 +60,7 @@ def recommended(logits, y, counts, activation="softmax", alpha=4.0):
         ]
         each.append(torch.log1p(torch.stack(of_others).mean()))
     shift = (torch.tensor(counts, dtype=logits.dtype) / sum(counts)).log()
-    pair = 2.0 * min(1.0, len(counts) / 10) * torch.stack(each).mean()
+    pair = 2.0 * min(1.0, (len(counts) - 2) / 8) * torch.stack(each).mean()
     log = cross_entropy(logits + shift, y)
     (of_pair,), (of_log,) = (torch.autograd.grad(term, logits, retain_graph=True) for term in (pair, log))
     cut = of_pair * min(1.0, of_log.norm() / of_pair.norm())
@@ -187,6 +187,14 @@ def test_what_the_counts_are_needed_for():
         MAUCLoss(COUNTS, surrogate="hinge", log1p=True)
     assert MAUCLoss(COUNTS, surrogate="hinge").settings.log1p is False
     assert MAUCLoss(surrogate="exponential", alpha=1.0, log_loss=0.0).settings.log1p is False
+
+
+@pytest.mark.parametrize("activation", ["softmax", "identity", "log_odds"])
+def test_two_classes_have_adjusted_cross_entropy_alone(activation):
+    logits, y = draw(20, 2)
+    (gradient,) = torch.autograd.grad(MAUCLoss([9, 1], activation=activation, log1p=True)(logits, y), logits)
+    (of_log,) = torch.autograd.grad(LogitAdjustedLoss([9, 1])(logits, y), logits)
+    torch.testing.assert_close(gradient, of_log)
 
 
 def test_ova_shifts_nothing():

@@ -29,11 +29,12 @@ class Loss(NamedTuple):
     """Longest slope of the pair term, in slopes of the log-loss; None for the sum as it is."""
 
     def pair_weight(self, n_classes: int) -> float:
-        """Return the weight of the pair term: 1, with ``log1p`` and fewer than ten classes C / 10.
+        """Return the weight of the pair term: 1, with ``log1p`` and fewer than ten classes (C − 2) / 8.
 
-        No class has more than a tenth then.
+        With two classes adjusted cross-entropy ranks optimally alone, and the pair term adds noise: with C / 10 instead
+        it costs up to 0.4 points × 100 on two classes that overlap.
         """
-        return min(1.0, n_classes / 10.0) if self.log1p else 1.0
+        return min(1.0, (n_classes - 2) / 8.0) if self.log1p else 1.0
 
     @property
     def pair_factor(self) -> float:
