@@ -313,11 +313,11 @@ class Scaled(Exponential):
 
 
 class Limited(SoftRisk):
-    """Adjusted cross-entropy and a pair term whose slope is limited: the slope of the sum is never longer than the
-    cross-entropy's.
+    """Adjusted cross-entropy and a pair term whose slope is at most ``rho`` times the cross-entropy's.
 
-    ``rho`` limits the pair term's slope to a share of the cross-entropy's; with ``rows=1`` the slope of each row, to a
-    share of the mean row of the cross-entropy.
+    The sum is divided by 1 + q, with q the length of the one over that of the other. ``free=1`` leaves this out, so that
+    steps are up to 1 + ``rho`` times as long. ``rows=1`` limits the slope of each row by itself, to ``rho`` times the
+    cross-entropy's mean slope of a row.
     """
 
     def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
@@ -334,21 +334,20 @@ class Limited(SoftRisk):
         if self.settings.get("rows"):
             n1, n2 = n1 / len(y) ** 0.5, g2.norm(dim=1, keepdim=True)
         g2 = (self.settings["rho"] * n1 / n2.clamp_min(1e-12)).clamp_max(self.settings["weight"]) * g2
-        share = g1.norm() / (g1.norm() + g2.norm()).clamp_min(1e-12)
+        share = 1.0 if self.settings.get("free") else g1.norm() / (g1.norm() + g2.norm()).clamp_min(1e-12)
         total = share * (z * (g1 + g2)).sum()  # has the slope of both
         return total - total.detach() + first.detach()
 
 
 class Recommended(Loss):
-    """:class:`mauc.nn.MAUCLoss` with nothing set but the class counts: ``soft-class:alpha=8,weight=2``, halved; with
-    fewer than ten classes the weight is C / 5."""
+    """:class:`mauc.nn.MAUCLoss` with nothing set but the class counts."""
 
     def __init__(self, counts: Tensor, **settings: float) -> None:
         super().__init__(counts, **settings)
         self.module = MAUCLoss(counts, **settings).to(counts.device)
 
     def __call__(self, z: Tensor, y: Tensor) -> Tensor:
-        return 2.0 * self.module(z, y)
+        return self.module(z, y)
 
 
 CANDIDATES: dict[str, type[Loss]] = {
