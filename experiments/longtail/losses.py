@@ -315,8 +315,8 @@ class Scaled(Exponential):
 class Limited(SoftRisk):
     """Adjusted cross-entropy and a pair term whose slope is at most ``rho`` times the cross-entropy's.
 
-    The sum is divided by 1 + q, with q the length of the one over that of the other. ``free=1`` leaves this out, so that
-    steps are up to 1 + ``rho`` times as long. ``rows=1`` limits the slope of each row by itself, to ``rho`` times the
+    The sum is divided by 1 + q, with q the length of the one over that of the other. ``free=1`` leaves this out: steps
+    are up to 1 + ``rho`` times as long. ``rows=1`` limits the slope of each row by itself, to ``rho`` times the
     cross-entropy's mean slope of a row.
     """
 

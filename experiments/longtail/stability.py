@@ -24,6 +24,7 @@ from sklearn.datasets import load_digits, make_classification
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import scale
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from experiments.longtail.networks import network_for
 from mauc.nn import LogitAdjustedLoss, MAUCLoss
@@ -35,7 +36,7 @@ LOSSES: dict[str, Callable[[Tensor], Callable[[Tensor, Tensor], Tensor]]] = {
     BASE: LogitAdjustedLoss,
     "MAUCLoss": MAUCLoss,
     "cross-entropy": lambda _: nn.CrossEntropyLoss(),
-    "class-weighted cross-entropy": lambda n: nn.CrossEntropyLoss(weight=(n.sum() / (len(n) * n)).float()),
+    "class-weighted cross-entropy": lambda n: lambda z, y: cross_entropy(z, y, (n.sum() / (len(n) * n)).to(z.dtype)),
 }
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

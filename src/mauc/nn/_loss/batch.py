@@ -29,7 +29,7 @@ class Loss(NamedTuple):
     """Longest slope of the pair term, in slopes of the log-loss; None for the sum as it is."""
 
     def pair_weight(self, n_classes: int) -> float:
-        """Return the weight of the pair term: 1, with ``log1p`` and fewer than ten classes (C − 2) / 8.
+        """Return the weight of the pair term; with ``log1p`` it is min(1, (C − 2) / 8), less what absent classes have.
 
         With two classes adjusted cross-entropy ranks optimally alone, and the pair term adds noise: with C / 10 instead
         it costs up to 0.4 points × 100 on two classes that overlap.
@@ -130,7 +130,7 @@ class Weights(NamedTuple):
     size: Tensor
     """``(C,)`` summed weight of each class."""
 
-    def scaled(self, factor: float) -> "Weights":
+    def scaled(self, factor: Any) -> "Weights":
         """Return the weights of all pairs times a factor."""
         if self.matrix is not None:
             return self._replace(matrix=factor * self.matrix, total=factor * self.total)

@@ -157,7 +157,9 @@ def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
     with torch.no_grad():
         weights = weigh(batch.target, batch.logits.shape[1], pairs, batch.weight, valid, batch.sizes)
         if loss.log1p:
-            weights = weights.scaled(loss.pair_weight(batch.logits.shape[1]))
+            # Classes that the batch lacks keep their share: one row of each of a few classes must not weigh like all.
+            n_classes = batch.logits.shape[1]
+            weights = weights.scaled(loss.pair_weight(n_classes) * weights.size.sign().sum() / n_classes)
     wide = batch.logits.to(torch.float64 if batch.logits.dtype == torch.float64 else torch.float32)
     return weights, wide if valid is None else torch.where(valid[:, None], wide, 0.0)
 

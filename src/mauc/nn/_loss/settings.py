@@ -15,7 +15,7 @@ from mauc.nn._loss.processes import process_group_for
 from mauc.surrogates import SURROGATES, get_surrogate
 
 Pairs = Literal["ovo", "ova", "ovr"] | ArrayLike | Tensor
-LOG_LOSS = 0.5
+LOG_LOSS = 1.0
 """Default weight of the log-loss."""
 ALPHA = 4.0
 """Default rate of the exponential with ``log1p``; ``docs/results/longtail.md`` compares others."""

@@ -407,6 +407,8 @@ def _finish(
         total = tl.where(n_here > 1.0, present / tl.maximum(n_here, 1.0), 0.0)
         column = tl.where(others != 0.0, total / others, 0.0)
         of_row = size * inverse
+    if LOG1P:
+        scale *= n_here / C
     column, total = scale * column, scale * total
     if SHIFTED:
         at_largest, at_least = _largest_and_least(memory, C)
