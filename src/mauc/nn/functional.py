@@ -39,8 +39,9 @@ def mauc_loss(
         R_i = \frac{1}{w_i} \sum_{j \ne i} v_{ij} \,
         \operatorname{mean}_{m \in N_i,\, n \in N_j} \ell(F_{mi} - F_{ni}), \qquad w_i = \sum_{j \ne i} v_{ij},
 
-    with the scores F = activation(Z), and g(R) = min(1, C / 10) log(1 + R) with ``log1p``, else g(R) = R. With
-    ``log_loss=0`` and without ``log1p`` it is :class:`mauc.SurrogateRisk`.
+    with the scores F = activation(Z), and g(R) = R or, with ``log1p``, min(1, (C − 2) / 8) (K / C) log(1 + R) for the K
+    classes that the batch has. With a ``limit`` the value is L / λ, and the gradient is limited as the class says. With
+    ``log_loss=0`` it is :class:`mauc.SurrogateRisk`.
 
     Parameters
     ----------

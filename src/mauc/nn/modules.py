@@ -31,18 +31,23 @@ class ExactBuffers(nn.Module):
 
 
 class MAUCLoss(ExactBuffers):
-    r"""Train a network to rank: a pair loss for multiclass AUC, added to cross-entropy.
+    r"""Train a network to rank: cross-entropy and a pair loss for multiclass AUC.
 
     Use it instead of :class:`torch.nn.CrossEntropyLoss`. ``MAUCLoss(class_counts)`` is the recommended loss,
 
-    .. math:: L = \frac{1}{C} \sum_i \log(1 + R_i) + \tfrac12 \operatorname{mean}_n
-        \left[-\log \operatorname{softmax}(z_n + \log p)_{y_n}\right], \qquad
-        R_i = \operatorname{mean}_{j \ne i} \operatorname{mean}_{m \in N_i,\, n \in N_j} e^{-8 (F_{mi} - F_{ni})},
+    .. math:: L = \operatorname{mean}_n \left[-\log \operatorname{softmax}(z_n + \log p)_{y_n}\right] + P, \qquad
+        P = \frac{c}{C} \sum_i \log(1 + R_i), \qquad
+        R_i = \operatorname{mean}_{j \ne i} \operatorname{mean}_{m \in N_i,\, n \in N_j} e^{-4 (F_{mi} - F_{ni})},
 
-    with F = softmax(z) and the class frequencies p. The second term is cross-entropy adjusted to the class
-    frequencies, as in :class:`LogitAdjustedLoss`. The first term counts pairs of samples that are ranked wrongly, every
-    pair of classes alike. Its logarithm bounds what one class can add. With fewer than ten classes the factor is 1/10
-    instead of 1/C.
+    with F = softmax(z), the class frequencies p and c = min(1, (C − 2) / 8). The first term is cross-entropy adjusted to
+    the class frequencies, as in :class:`LogitAdjustedLoss`. P counts pairs of samples that are ranked wrongly, every
+    pair of classes alike; classes that the batch lacks add nothing. For two classes the first term ranks optimally
+    alone.
+
+    **The gradient is limited.** In a batch the slope of P is shortened to that of the cross-entropy, if it is longer,
+    and the sum is divided by 1 + q, with q the length of the one over that of the other. So a step is never longer than
+    one of cross-entropy, and the recipe of a network that was trained with cross-entropy still works.
+
     ``MAUCLoss(surrogate="exponential", alpha=1.0, log_loss=0.0)`` is the paper's loss.
 
     Parameters
@@ -54,16 +59,19 @@ class MAUCLoss(ExactBuffers):
         The pair loss ℓ: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``,
         ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)`` of NumPy arrays.
     alpha : float, optional
-        Margin or rate α of the surrogate. Default: 8 for the exponential with ``log1p``, else the
+        Margin or rate α of the surrogate. Default: 4 for the exponential with ``log1p``, else the
         surrogate's own (:mod:`mauc.surrogates`): on log-odds ½ for the exponential and 1 for the logistic loss.
-    log_loss : float, default=0.5
-        Weight λ of the adjusted cross-entropy. 0 is the pair loss alone, which trains networks worse than
-        cross-entropy does. With ``pairs="ova"`` the logits are not adjusted; a matrix ``pairs`` must be of the form
+    log_loss : float, default=1.0
+        Weight λ of the adjusted cross-entropy beside the pair loss. 0 is the pair loss alone, which trains networks
+        worse than cross-entropy does. With ``pairs="ova"`` the logits are not adjusted; a matrix ``pairs`` must be of the form
         :math:`a_i b_j`, and the logits are adjusted by :math:`\log (p_j / b_j)`.
     log1p : bool, optional
-        Take log(1 + R_i) instead of the risk R_i of each class, each with the weight 1/C, but at most 1/10; only
-        for the exponential. Default: True for the exponential with a log-loss, except on log-odds. Without it the slope
-        is unbounded, and SGD at a rate of 0.1 can diverge.
+        Take log(1 + R_i) instead of the risk R_i of each class, each with the weight c / C; only for the exponential.
+        Default: True for the exponential with a log-loss, except on log-odds.
+    limit : float or None, default=1.0
+        Longest slope of the pair loss in a batch, in slopes of the log-loss. The value is then the log-loss plus 1/λ
+        times the pair loss, and the gradient has the scale of cross-entropy. None is the plain sum, pair loss plus λ
+        times the log-loss, whose steps have no bound. Unused with ``log_loss=0``.
     activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
         How logits become scores F. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it the exponential loss
         (α = ½), the logistic loss (α = 1) and their sums with the log-loss are consistent for any number of classes;
@@ -88,9 +96,10 @@ class MAUCLoss(ExactBuffers):
     of one class has no pairs: with ``log_loss=0`` its loss and gradient are 0, and
     :class:`ClassCoverageBatchSampler` draws better batches. A logit that is NaN makes the loss NaN.
 
-    *Unbiased batches.* With ``pairs="ovo"`` the loss of a batch is an unbiased estimate under every sampler that draws
-    the samples of each class evenly and puts every class in every batch. With ``"ova"`` such a sampler changes the
-    class shares; ``class_counts`` brings those of the training set back.
+    *Unbiased batches.* With ``pairs="ovo"`` the risk of a batch is an unbiased estimate under every sampler that draws
+    the samples of each class evenly and puts every class in every batch. This does not hold with ``log1p``: the
+    logarithm makes the estimate too small on average, and the limit depends on the batch. With ``"ova"`` such a sampler
+    changes the class shares; ``class_counts`` brings those of the training set back.
 
     *Cost.* O(N·C) for the squared, exponential and logistic losses, and for the hinge with ``alpha >= 1`` on softmax
     scores; O(N·C·log n) for the hinge family, with n samples in the largest class. On CUDA fused kernels compute
@@ -111,8 +120,8 @@ class MAUCLoss(ExactBuffers):
     >>> labels = torch.tensor([0, 0, 0, 1, 2])
     >>> loss = MAUCLoss(torch.bincount(labels))
     >>> logits = torch.zeros(5, 3, requires_grad=True)
-    >>> round(loss(logits, labels).item(), 4)  # 3 / 10 of log 2, and half the entropy of the classes
-    0.6831
+    >>> round(loss(logits, labels).item(), 4)  # an eighth of log 2, and the entropy of the classes
+    1.0369
     """
 
     pair_matrix: Tensor | None

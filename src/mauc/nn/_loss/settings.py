@@ -41,7 +41,7 @@ def read_settings(
         advice = "pass torch.bincount(labels)"
         raise invalid("class_counts", "must be the size of each class in the training set", "nothing", advice)
     if class_counts is not None and not share and kind == "ovo":
-        advice = "leave it out, or pass log_loss=0.5"
+        advice = "leave it out, or pass log_loss=1.0"
         raise invalid("class_counts", "is only used by the log-loss and by pairs='ova'", "log_loss=0", advice)
     for name in (name for name in ("reduction", "weight", "label_smoothing") if name in options):
         advice = "leave it out; the loss is a mean over pairs, and sample weights go into its call"
