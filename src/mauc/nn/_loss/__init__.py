@@ -2,10 +2,10 @@
 
 settings.py   the parameters of a call; checks.py checks its tensors
 batch.py      the settings and the tensors of a call, and the weights of their pairs
-forms.py      surrogate → form
-evaluate.py   form → recipe; the autograd function, and the operator for torch.compile
-plain.py      the recipe of every device, in torch operations or through the NumPy kernels
+evaluate.py   chooses the recipe; the autograd function, and the operator for torch.compile
+plain.py      the recipe of every device
 closed.py     closed forms in torch operations
+pieces.py     all other losses in torch operations
 processes.py  gathers the batches of all processes
 score.py      the exact metric on the device
 """

@@ -1,7 +1,6 @@
 r"""The loss on every device: the pair risk, and the log-loss added to it.
 
-Closed forms run in torch operations. All other losses go through the NumPy kernels of :mod:`mauc._kernels`: the scores
-are copied to the host, and the gradient back.
+Closed forms are in :mod:`mauc.nn._loss.closed`, all other losses in :mod:`mauc.nn._loss.pieces`.
 
 .. math:: \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(z_n + \log r)_{y_n}\right], \quad r_j = p_j / b_j
 
@@ -12,18 +11,11 @@ is cut to ρ times the mean slope of the log-loss at a row, and the sum is divid
 slope over that of the log-loss: no step is longer than one of the log-loss alone (:func:`limits`).
 """
 
-import math
-import warnings
-from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from mauc._kernels.blocked import blocked_risk
-from mauc._kernels.piecewise import KernelPiece
-from mauc._kernels.tiles import Classes
 from mauc.log_loss import partner_weights
 from mauc.nn._loss.batch import (
     Batch,
@@ -36,11 +28,8 @@ from mauc.nn._loss.batch import (
     weigh,
     without_autocast,
 )
-from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores, row_sums
-from mauc.nn._loss.forms import closed_form, truncated_powers
-from mauc.plan import TOLERANCES, needs_range, plan, radius_for
-from mauc.risk import planned_risk
-from mauc.surrogates import Surrogate
+from mauc.nn._loss.closed import Slope, closed_form, closed_risk, differentiable_risk, own_scores, row_sums
+from mauc.nn._loss.pieces import differentiable_piecewise_risk, piecewise_risk
 
 FAINT = 1e-30
 """Smaller scores have lost digits in single precision."""
@@ -68,7 +57,8 @@ class Plain:
             scores = activate(logits, loss.activation) if odds is None else odds.scores
             form = closed_form(loss.surrogate, bounded=bounded)
             if form is None:
-                value, slope = _numpy_risk(scores, weights, loss.surrogate, bounded=bounded, gradient=wants_gradient)
+                value, array = piecewise_risk(scores, weights, loss.surrogate, bounded=bounded, gradient=wants_gradient)
+                slope = None if array is None else Slope(array, None, None)
             else:
                 value, slope = closed_risk(
                     scores, weights, form, bounded=bounded, log1p=loss.log1p, gradient=wants_gradient
@@ -95,13 +85,15 @@ class Plain:
 
 
 def differentiable(batch: Batch, loss: Loss) -> Tensor:
-    """Compute a loss with a closed form in operations that torch can differentiate any number of times."""
+    """Compute the loss in operations that torch can differentiate any number of times."""
     weights, logits = _prepare(batch, loss)
     form = closed_form(loss.surrogate, bounded=loss.bounded)
-    assert form is not None  # the caller has checked it
 
     def pair_risk(z: Tensor) -> Tensor:
-        return differentiable_risk(activate(z, loss.activation), weights, form, log1p=loss.log1p)
+        scores = activate(z, loss.activation)
+        if form is None:
+            return differentiable_piecewise_risk(scores, weights, loss.surrogate, bounded=loss.bounded)
+        return differentiable_risk(scores, weights, form, log1p=loss.log1p)
 
     def log_term(z: Tensor) -> Tensor:
         assert batch.ratios is not None
@@ -283,49 +275,3 @@ def _pull_back(slope: Slope, odds: LogOdds | None, scores: Tensor, y: Tensor, ac
         elif odds is not None:
             odds.pull_back(part, rows)
     return whole
-
-
-def _numpy_risk(
-    scores: Tensor, weights: Weights, surrogate: Surrogate, *, bounded: bool, gradient: bool
-) -> tuple[Tensor, Slope | None]:
-    """Return the risk of any surrogate and, on request, its gradient in the scores' dtype."""
-    if len(scores) == 0:
-        return scores.sum(), Slope(scores, None, None) if gradient else None
-    low, high = scores.amin(0).double(), scores.amax(0).double()  # torch's aminmax takes ten times as long
-    if not bool((high.isfinite() & low.isfinite()).all()):
-        return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
-    span = float((high - low).max())
-    radius = 1.0 if bounded else radius_for(span) if needs_range(surrogate) else math.inf
-    tolerances = TOLERANCES["float64" if scores.dtype == torch.float64 else "float32"]
-    # If a difference overflows, the loss of that pair is infinite. Computed pair by pair, all others stay right.
-    overflows = math.isinf(span)
-    found = None if overflows else plan(surrogate, radius, tolerances=tolerances, saturated=bounded)
-    problem = _classes(weights, factored=found is not None).with_scores(scores.cpu().numpy())
-    with np.errstate(over="ignore", invalid="ignore"):
-        if found is None:
-            if not overflows:
-                name = surrogate.name
-                what = f"no polynomial of the {name} surrogate on differences up to {radius:g} is close enough"
-                warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=8)
-            value, slope = blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
-        else:
-            powers = truncated_powers(surrogate) if bounded and found.scheme == "ranked" else None
-            if powers is not None:  # pieces from −∞ on with the same sum take half the searches
-                pieces = (KernelPiece(-math.inf, end, np.array(row)[:, None], None) for end, *row in powers.numbers)
-                found = replace(found, pieces=tuple(pieces))
-            value, slope = planned_risk(problem, found, gradient=gradient, dtype=problem.scores.dtype)
-    of_value = torch.tensor(value, dtype=torch.float64).to(weights.unit)
-    return of_value, None if slope is None else Slope(torch.from_numpy(slope).to(scores), None, None)
-
-
-def _classes(weights: Weights, *, factored: bool) -> Classes:
-    """Return the class partition; ``factored`` saves the ``(C, C)`` weights, which only blocks of pairs need."""
-    y, unit, row, column = (x.cpu().numpy() for x in (weights.y, weights.unit, weights.row, weights.column))
-    n_classes = len(column)
-    if weights.matrix is not None:
-        return Classes(y, unit, n_classes, weights.matrix.T.cpu().numpy())
-    if factored:
-        return Classes(y, unit, n_classes, None, (row, column))
-    v = np.outer(column, np.bincount(y, row, n_classes))
-    np.fill_diagonal(v, 0.0)
-    return Classes(y, unit, n_classes, v)

@@ -29,8 +29,7 @@ from torch import Tensor
 
 from mauc.activations import BOUNDED
 from mauc.nn._loss.batch import Batch, Loss
-from mauc.nn._loss.closed import FLAT_ALPHA
-from mauc.nn._loss.forms import Closed, closed_form
+from mauc.nn._loss.closed import FLAT_ALPHA, Closed, closed_form
 from mauc.nn._triton.launch import ignored_class, on_device, optional_tensors, processors_of, row_contiguous
 
 
