@@ -62,7 +62,7 @@ def test_the_loss_of_tensors_is_that_of_arrays():
 def test_a_large_class_pads_no_other():
     y = torch.cat([torch.zeros(1000, dtype=torch.int64), torch.arange(1000) % 50])
     blocks = list(columns_of(weigh(y, 50, "ovo"), 1 << 20))
-    assert sorted(c for some in blocks for c in some.index.tolist()) == list(range(50))
+    assert sorted(c for some in blocks for c in some.number.tolist()) == list(range(50))
     assert sum(some.own.numel() for some in blocks) <= 2 * len(y)
 
 

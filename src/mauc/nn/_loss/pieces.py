@@ -78,7 +78,8 @@ def polynomials(
 def _expanded(piece: KernelPiece, half_width: float) -> Floats:
     """Return A of an exact piece, which is given in powers of the distance from its end."""
     powers = piece.matrix[:, 0]
-    return difference_matrix(lambda t: polyval(piece.high - t, powers), max(1, len(powers) - 1), half_width)
+    degree = max(1, len(powers) - 1)
+    return difference_matrix(lambda t: np.asarray(polyval(piece.high - t, powers), float), degree, half_width)
 
 
 def _add(jumps: dict[float, Floats], end: float, matrix: Floats) -> None:
@@ -91,7 +92,7 @@ def _add(jumps: dict[float, Floats], end: float, matrix: Floats) -> None:
 class Columns(NamedTuple):
     """Some columns, and the samples of their classes."""
 
-    index: Tensor
+    number: Tensor
     """``(K,)`` numbers of the columns."""
     own: Tensor
     """``(K, W)`` rows of the samples of each class, padded by row 0."""
@@ -159,7 +160,7 @@ def piecewise_risk(
         else:
             of_some, of_x = _slope(x, some, form)
             value = value + of_some.to(place)
-            slope[:, some.index.to(place)] = of_x.T.to(slope)
+            slope[:, some.number.to(place)] = of_x.T.to(slope)
     return value, slope
 
 
@@ -208,14 +209,16 @@ def _blocks(scores: Tensor, weights: Weights, form: Form, block: int) -> Iterato
     """Yield some columns and their ``(K, N)`` scores, less their centres."""
     scores = scores.to(weights.unit.device)
     for some in columns_of(weights, 1 if form.polynomials is None else block):
-        yield some, scores[:, some.index].T.to(torch.float64) - form.centre[some.index, None]
+        yield some, scores[:, some.number].T.to(torch.float64) - form.centre[some.number, None]
 
 
 def _risk(x: Tensor, some: Columns, form: Form) -> Tensor:
     """Return the risk of some columns."""
     if form.polynomials is None:
-        parts = ((weight * form.function(t)).sum() for *_, t, weight in _pairs(x, some))
-        return sum(parts, x.new_zeros(()))
+        value = x.new_zeros(())
+        for _, _, t, weight in _pairs(x, some):
+            value = value + (weight * form.function(t)).sum()
+        return value
     q, positives = x / form.polynomials.half_width, Sorted.of(x, some, form.polynomials)
     sums = [positives.sums(end, matrix) for end, matrix in form.polynomials.terms]
     return (chebyshev_sum(_summed(sums), q) * some.negative).sum()
@@ -238,8 +241,9 @@ def _slope(x: Tensor, some: Columns, form: Form) -> tuple[Tensor, Tensor]:
     for end, matrix in form.polynomials.terms:
         of_q = torch.stack([positives.received(end, t) for t in _weighted_terms(q, some.negative, len(matrix))])
         value = value + (positives.times(matrix) * of_q * positives.mass).sum()
-        own += (positives.times(chebyshev.chebder(matrix, axis=0)) * of_q).sum(0)
-        in_q.append(positives.sums(end, chebyshev.chebder(matrix, axis=1)))
+        in_p, of_slope = (np.asarray(chebyshev.chebder(matrix, axis=axis), float) for axis in (0, 1))
+        own += (positives.times(in_p) * of_q).sum(0)
+        in_q.append(positives.sums(end, of_slope))
     slope = chebyshev_sum(_summed(in_q), q) * some.negative
     slope.scatter_add_(1, positives.rows, positives.mass * own)
     return value, slope.div_(form.polynomials.half_width)
@@ -247,8 +251,8 @@ def _slope(x: Tensor, some: Columns, form: Form) -> tuple[Tensor, Tensor]:
 
 def _pairs(x: Tensor, some: Columns, block: int = 1 << 10) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
     """Yield the rows of some positives and negatives of one column, their differences and their weights."""
-    for own, mass in zip(some.own[0].split(block), some.mass[0].split(block), strict=True):
-        for others in some.negative[0].nonzero()[:, 0].split(block):
+    for own, mass in zip(torch.split(some.own[0], block), torch.split(some.mass[0], block), strict=True):
+        for others in torch.split(some.negative[0].nonzero()[:, 0], block):
             yield own, others, x[0, own, None] - x[0, others], mass[:, None] * some.negative[0, others]
 
 
@@ -342,7 +346,8 @@ def in_torch(surrogate: Surrogate) -> Function:
         return lambda t: torch.where(t < e, (2.0 - t / e) / e, 1.0 / t.clamp(min=e))
     if all(piece.coefficients is not None for piece in surrogate.pieces):
         return lambda t: _piece_by_piece(surrogate.pieces, t)
-    return lambda t: OfNumPy.apply(t, (surrogate.loss, surrogate.derivative), surrogate.name)
+    of_numpy: Any = OfNumPy.apply
+    return lambda t: of_numpy(t, (surrogate.loss, surrogate.derivative), surrogate.name)
 
 
 def _power(x: Tensor, q: float) -> Tensor:
@@ -384,4 +389,5 @@ class OfNumPy(torch.autograd.Function):
                 "NumPy arrays torch cannot differentiate: take a surrogate with a name, or one of polynomial pieces"
             )
         (t,) = ctx.saved_tensors
-        return upstream * OfNumPy.apply(t, ctx.functions[1:], ctx.name), None, None
+        of_numpy: Any = OfNumPy.apply
+        return upstream * of_numpy(t, ctx.functions[1:], ctx.name), None, None

@@ -75,13 +75,13 @@ class Plain:
             gradient = _pull_back(slope, odds, scores, weights.y, loss.activation)
             if logs is not None:
                 _join(gradient, logs, weights, loss)
-            return value, (gradient.to(batch.logits.dtype),)
+            return value, (gradient,)
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
         """Return the gradient with respect to the logits, times ``upstream``."""
         if can_read(upstream.device) and upstream.item() == 1.0:
-            return saved[0]
-        return saved[0] * upstream.to(saved[0].dtype)
+            return saved[0].to(batch.logits.dtype)
+        return (saved[0] * upstream.to(saved[0].dtype)).to(batch.logits.dtype)
 
 
 def differentiable(batch: Batch, loss: Loss) -> Tensor:
@@ -106,8 +106,8 @@ def differentiable(batch: Batch, loss: Loss) -> Tensor:
     if loss.limit is None:
         return (pair_risk(logits) + log_term(logits)).to(logits.dtype)
     fixed = logits.detach()
-    slopes = (torch.func.grad(term)(fixed) for term in (pair_risk, log_term))
-    kept, scale = limits(*(slope.norm(dim=1) for slope in slopes), weights.mass, loss)
+    of_pair, of_log = (torch.func.grad(term)(fixed).norm(dim=1) for term in (pair_risk, log_term))
+    kept, scale = limits(of_pair, of_log, weights.mass, loss)
     # The slope of the pair risk at a row times its share: through that share of the row alone.
     through = torch.lerp(fixed, logits, kept.to(logits.dtype)[:, None])
     total = scale * (pair_risk(through) + log_term(logits))
@@ -253,7 +253,8 @@ def _join(pair: Tensor, logs: _Logs, weights: Weights, loss: Loss) -> None:
             take(pair, rows).add_(logs.gradient(weights.y, rows))
         return
     lengths = [(take(pair, rows).norm(dim=1), logs.gradient(weights.y, rows).norm(dim=1)) for rows in parts]
-    kept, scale = limits(*(torch.cat(each) for each in zip(*lengths, strict=True)), weights.mass, loss)
+    of_pair, of_log = (torch.cat(each) for each in zip(*lengths, strict=True))
+    kept, scale = limits(of_pair, of_log, weights.mass, loss)
     kept, scale = (kept * scale).to(pair.dtype)[:, None], scale.to(pair.dtype)
     for rows in parts:
         take(pair, rows).mul_(take(kept, rows)).addcmul_(take(logs.powers, rows), scale)
