@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import torch
+from mauc.nn.classifier import mlp
 from torch import Tensor, nn
 
 from mauc.nn._loss.plain import log_odds
-from mauc.nn.classifier import mlp
 
 __all__ = ["CosineLinear", "network", "ranking"]
 

@@ -230,7 +230,7 @@ def _slope(x: Tensor, some: Columns, form: Form) -> tuple[Tensor, Tensor]:
     if form.polynomials is None:
         slope = torch.zeros_like(x)
         for own, others, t, weight in _pairs(x, some):
-            each, pull = torch.func.vjp(form.function, t)
+            each, pull = torch.func.vjp(form.function, t)[:2]
             (of_t,) = pull(weight)
             value = value + (weight * each).sum()
             slope[0, own] += of_t.sum(1)
