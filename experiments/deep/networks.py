@@ -3,12 +3,20 @@
 from collections.abc import Sequence
 
 import torch
-from mauc.nn.classifier import mlp
 from torch import Tensor, nn
 
 from mauc.nn._loss.plain import log_odds
 
 __all__ = ["CosineLinear", "network", "ranking"]
+
+
+def mlp(n_features: int, hidden: Sequence[int], n_classes: int) -> nn.Sequential:
+    """Return linear layers with batch normalisation and rectifiers between them."""
+    layers: list[nn.Module] = []
+    for width in hidden:
+        layers += [nn.Linear(n_features, width), nn.BatchNorm1d(width), nn.ReLU()]
+        n_features = width
+    return nn.Sequential(*layers, nn.Linear(n_features, n_classes))
 
 
 class CosineLinear(nn.Module):
