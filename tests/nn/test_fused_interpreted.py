@@ -10,8 +10,9 @@ import pytest
 import torch
 from pair_loss import pair_loss
 
-from mauc.nn._loss.batch import Batch, Loss
+from mauc.nn._loss.batch import Batch
 from mauc.nn._loss.evaluate import evaluate, recipe_for
+from mauc.nn._loss.settings import Loss
 from mauc.surrogates import get_surrogate
 
 pytest.importorskip("triton")

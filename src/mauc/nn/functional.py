@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from mauc.activations import Activation
+from mauc.nn._loss.evaluate import loss_of
 from mauc.nn._loss.score import beaten_by, read_scores
-from mauc.nn._loss.settings import LOG_LOSS, Pairs, loss_of, read_settings
+from mauc.nn._loss.settings import LOG_LOSS, Pairs, read_settings
 
 __all__ = ["mauc_loss", "mauc_score", "pairwise_auc"]
 
@@ -66,10 +67,10 @@ def mauc_loss(
     >>> round(loss.item(), 4), tuple(logits.grad.shape)
     (0.3041, (4, 3))
     """
-    loss = read_settings(
+    loss, counts = read_settings(
         surrogate, alpha, log_loss, log1p, limit, class_counts, pairs, activation, ignore_index, options
     )
-    return loss_of(logits, target, weight, loss, pairs, class_counts, sync, process_group)
+    return loss_of(logits, target, weight, loss, pairs, counts, sync, process_group)
 
 
 def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: Tensor | None = None) -> Tensor:

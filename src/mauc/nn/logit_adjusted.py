@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from mauc._validation import check_choice, check_not_negative, invalid
-from mauc.nn._loss.checks import check_input, count_vector
+from mauc.nn._loss.batch import check_input
+from mauc.nn._loss.settings import count_vector
 from mauc.nn.modules import ExactBuffers
 
 __all__ = ["LogitAdjustedLoss"]
@@ -58,12 +59,13 @@ class LogitAdjustedLoss(ExactBuffers):
         self.ignore_index = ignore_index
         self.reduction = check_choice("reduction", reduction, ("mean", "sum", "none"))
         self.tau = check_not_negative("tau", tau, "0 is cross-entropy, 1 the authors' choice")
-        counts = count_vector(class_counts).to(torch.float64)
+        counts, self.unseen = count_vector(class_counts)
+        counts = counts.to(torch.float64)
         self.register_buffer("shift", self.tau * (counts / counts.sum()).log(), persistent=False)
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
         """Return the loss of ``(N, C)`` logits and ``(N,)`` classes."""
-        check_input(logits, target, None, self.ignore_index)
+        check_input(logits, target, None, self.ignore_index, self.unseen)
         if len(self.shift) != logits.shape[1]:
             came = f"{logits.shape[1]} columns"
             requirement = f"must have one column for each of the {len(self.shift)} classes"

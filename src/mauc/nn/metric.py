@@ -19,7 +19,7 @@ from mauc._kernels.auc import auc_matrix
 from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, check_pairs, check_whole, invalid
 from mauc.metrics.scores import weighted_mean
-from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight
+from mauc.nn._loss.batch import check_classes, check_finite, check_tensors, check_weight
 from mauc.nn._loss.settings import Pairs
 from mauc.nn.functional import mauc_score
 from mauc.partition import ClassPartition

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from mauc.activations import Activation
-from mauc.nn._loss.checks import count_vector, pair_matrix
-from mauc.nn._loss.plain import class_ratios
-from mauc.nn._loss.settings import LOG_LOSS, Pairs, loss_of, read_settings
+from mauc.nn._loss.evaluate import loss_of
+from mauc.nn._loss.settings import LOG_LOSS, Pairs, class_ratios, pair_matrix, read_settings
 
 __all__ = ["ExactBuffers", "MAUCLoss"]
 
@@ -137,7 +136,7 @@ class MAUCLoss(ExactBuffers):
         **options: float,
     ) -> None:
         super().__init__()
-        loss = read_settings(
+        loss, counts = read_settings(
             surrogate, alpha, log_loss, log1p, limit, class_counts, pairs, activation, ignore_index, options
         )
         self.settings = loss
@@ -146,9 +145,8 @@ class MAUCLoss(ExactBuffers):
         matrix = None
         if loss.pairs == "matrix":
             matrix = pair_matrix(pairs, max((2, *np.shape(pairs)))).to(torch.float64)
-        counts = exact = None
-        if class_counts is not None:
-            counts = count_vector(class_counts).to(torch.float64)
+        counts = None if counts is None else counts.to(torch.float64)
+        exact = None
         if loss.log_loss and counts is not None:
             exact = class_ratios(loss.pairs if matrix is None else matrix, counts)
         # Buffers, so that they follow the module to its device; settings, so not part of its state.
@@ -157,8 +155,15 @@ class MAUCLoss(ExactBuffers):
         self.register_buffer("exact_ratios", exact, persistent=False)
         self.register_buffer("ratios", None if exact is None else exact.to(torch.float32), persistent=False)
 
-    def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
-        """Return the loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
+    def forward(
+        self, logits: Tensor, target: Tensor, weight: Tensor | None = None, num_items_in_batch: Any = None
+    ) -> Tensor:
+        """Return the loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights.
+
+        Logits may also be ``(N, C, …)`` with ``(N, …)`` classes, such as those of pixels, or an object that has them
+        as ``logits``. ``num_items_in_batch``, which Hugging Face's ``Trainer`` passes, is ignored.
+        """
+        logits = getattr(logits, "logits", logits)
         ratios = self.exact_ratios if logits.dtype == torch.float64 else self.ratios
         counts, matrix = self.class_counts, self.pair_matrix
         return loss_of(logits, target, weight, self.settings, matrix, counts, self.sync, self.process_group, ratios)

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mauc.nn._loss.batch import Weights, chunks, class_sum, exact_dtype, take
+from mauc.nn._loss.batch import Weights, chunks, class_sum, take
+from mauc.nn._loss.device import exact_dtype
 from mauc.surrogates import Surrogate
 
 LOG2_E = 1.0 / math.log(2.0)

@@ -14,9 +14,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from mauc.nn._loss.batch import Batch, Loss, is_autocast, without_autocast
+from mauc.nn._loss.batch import Batch, by_row, check_input
+from mauc.nn._loss.device import is_autocast, is_transformed, without_autocast
 from mauc.nn._loss.plain import Plain, differentiable
-from mauc.nn._loss.processes import gather
+from mauc.nn._loss.processes import gather, process_group_for
+from mauc.nn._loss.settings import Loss, class_ratios, fitting_counts, pair_matrix
 from mauc.nn._triton.launch import runs_kernels
 from mauc.surrogates import SURROGATES, Surrogate
 
@@ -77,6 +79,36 @@ class Gathered(NamedTuple):
         return (saved[0] * upstream.to(saved[0].dtype)).to(batch.logits.dtype)
 
 
+def loss_of(
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    loss: Loss,
+    pairs: Any,
+    counts: Tensor | None,
+    sync: bool,
+    process_group: Any,
+    ratios: Tensor | None = None,
+) -> Tensor:
+    """Return the loss of a batch; ``ratios`` are the r of the log-loss if they are known before the batch."""
+    if not isinstance(logits, Tensor) or logits.ndim != 2:
+        logits, target, weight = by_row(logits, target, weight)
+    n_classes, device = logits.shape[1], logits.device
+    if counts is not None and n_classes > 1:
+        fitting_counts(counts, n_classes)
+    whole = check_input(logits, target, weight, loss.ignore_index, loss.unseen) and not sync
+    matrix = pair_matrix(pairs, n_classes).to(device) if loss.pairs == "matrix" else None
+    sizes = None
+    if counts is not None and (ratios is None or loss.pairs == "ova"):
+        sizes = counts.to(device)
+    if loss.log_loss and ratios is None:
+        assert sizes is not None  # read_settings has checked it
+        ratios = class_ratios(loss.pairs if matrix is None else matrix, sizes)
+    ratios = ratios if ratios is None or ratios.device == device else ratios.to(device)
+    batch = Batch(logits, target, weight, sizes if loss.pairs == "ova" else None, ratios, matrix, whole)
+    return attach(batch, loss, process_group_for(process_group) if sync else None)
+
+
 def attach(batch: Batch, loss: Loss, group: Any = None) -> Tensor:
     """Return the loss with its gradient attached, in the dtype that users see."""
     dtype, device = batch.logits.dtype, batch.logits.device
@@ -90,7 +122,7 @@ def attach(batch: Batch, loss: Loss, group: Any = None) -> Tensor:
 
 
 def _eager(batch: Batch, loss: Loss, group: Any) -> Tensor:
-    if torch._C._are_functorch_transforms_active():
+    if any(is_transformed(x) for x in batch[:3] if x is not None):
         if group is not None:
             raise NotImplementedError(f"transforms of torch.func {OVER_RANKS}")
         return differentiable(batch, loss)
@@ -110,14 +142,14 @@ class _Loss(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, batch: Batch, loss: Loss, recipe: Recipe) -> Tensor:
         value, saved = recipe.forward(batch, loss, wants_gradient=True)
-        ctx.recipe, ctx.loss = recipe, loss
-        ctx.save_for_backward(*batch, *saved)
+        ctx.recipe, ctx.loss, ctx.whole = recipe, loss, batch.whole
+        ctx.save_for_backward(*batch[:6], *saved)
         return value
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         logits, target, weight, sizes, ratios, matrix, *saved = ctx.saved_tensors
-        batch = Batch(logits, target, weight, sizes, ratios, matrix)
+        batch = Batch(logits, target, weight, sizes, ratios, matrix, ctx.whole)
         if torch.is_grad_enabled():  # create_graph=True
             return _differentiable_slope(ctx.recipe, batch, ctx.loss, tuple(saved), upstream), None, None, None
         return ctx.recipe.gradient(batch, ctx.loss, saved, upstream), None, None, None
@@ -216,5 +248,7 @@ def _operator(batch: Batch, loss: Loss) -> Tensor:
     surrogate, ignored = loss.surrogate, loss.ignore_index
     parameters = [float(getattr(surrogate, field.name)) for field in fields(surrogate)]  # type: ignore[arg-type]
     settings = (surrogate.name, parameters, loss.activation, loss.pairs, -100 if ignored is None else ignored)
-    value: Tensor = _operation(*batch, *settings, loss.log_loss, loss.log1p, loss.limit, batch.logits.requires_grad)[0]
+    value: Tensor = _operation(
+        *batch[:6], *settings, loss.log_loss, loss.log1p, loss.limit, batch.logits.requires_grad
+    )[0]
     return value

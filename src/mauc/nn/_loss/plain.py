@@ -16,33 +16,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mauc.log_loss import partner_weights
-from mauc.nn._loss.batch import (
-    Batch,
-    Loss,
-    Weights,
-    can_read,
-    chunks,
-    exact_dtype,
-    take,
-    weigh,
-    without_autocast,
-)
+from mauc.nn._loss.batch import Batch, Weights, chunks, take, weigh
 from mauc.nn._loss.closed import Slope, closed_form, closed_risk, differentiable_risk, own_scores, row_sums
+from mauc.nn._loss.device import can_read, without_autocast
 from mauc.nn._loss.pieces import differentiable_piecewise_risk, piecewise_risk
+from mauc.nn._loss.settings import Loss
 
 FAINT = 1e-30
 """Smaller scores have lost digits in single precision."""
-
-
-def class_ratios(pairs: str | Tensor, class_counts: Tensor) -> Tensor:
-    """Return the ``(C,)`` r from the class sizes, the largest of them 1."""
-    ratios = class_counts.to(exact_dtype(class_counts.device))
-    if isinstance(pairs, str):
-        ratios = ratios if pairs == "ovo" else ratios.sign()
-    else:
-        ratios = ratios / torch.as_tensor(partner_weights(pairs.detach().cpu().numpy())).to(ratios)
-    return ratios / ratios.max()
 
 
 class Plain:
@@ -79,7 +60,7 @@ class Plain:
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
         """Return the gradient with respect to the logits, times ``upstream``."""
-        if can_read(upstream.device) and upstream.item() == 1.0:
+        if can_read(upstream) and upstream.item() == 1.0:
             return saved[0].to(batch.logits.dtype)
         return (saved[0] * upstream.to(saved[0].dtype)).to(batch.logits.dtype)
 
@@ -149,7 +130,9 @@ def _positive(x: Tensor) -> Tensor:
 
 def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
     """Return the weights of the pairs, and wide logits with 0 in ignored rows, which may hold anything."""
-    valid = None if loss.ignore_index is None else batch.target != loss.ignore_index
+    valid: Tensor | None = None
+    if loss.ignore_index is not None and not batch.whole:
+        valid = torch.ne(batch.target, loss.ignore_index)
     pairs = loss.pairs if batch.matrix is None else batch.matrix
     with torch.no_grad():
         weights = weigh(batch.target, batch.logits.shape[1], pairs, batch.weight, valid, batch.sizes)
@@ -234,7 +217,7 @@ def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, 
     column, y = ratios.to(logits.dtype), weights.y[:, None]
     mixed = row_sums(powers, column)
     own = powers.gather(1, y)[:, 0]
-    if can_read(own.device) and len(own) and float(own.min()) > FAINT:
+    if can_read(own) and len(own) and float(own.min()) > FAINT:
         nll = torch.log(mixed / (own * column.index_select(0, weights.y)))
     else:  # log F of the own class from its distance to the largest, because F itself may be 0
         distance = logits.gather(1, y)[:, 0] - logits.amax(1)

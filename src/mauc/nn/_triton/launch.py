@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mauc.nn._loss.batch import Batch, Loss
+from mauc.nn._loss.batch import Batch
+from mauc.nn._loss.settings import Loss
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
