@@ -92,16 +92,14 @@ class MAUCLoss(ExactBuffers):
     class shares; ``class_counts`` brings those of the training set back.
 
     *Cost.* O(N·C) for the squared, exponential and logistic losses, and for the hinge with ``alpha >= 1`` on softmax
-    scores; O(N·C·log n) for the hinge family, with n samples in the largest class. On CUDA fused kernels compute
-    float32 and half-precision logits without waiting for the device; of scores without a bound they compute
-    the exponential (``"identity"``, ``"log_odds"``), the hinge and the q-hinge (``"identity"``). Else, and under
-    ``torch.use_deterministic_algorithms``, the squared and exponential losses run in torch operations, and the scores
-    of the others go through the NumPy kernels of :class:`mauc.SurrogateRisk`. A smooth surrogate that is not a
-    polynomial is approximated to the rounding of the logits; if that fails, all pairs are computed in blocks, with a
-    warning.
+    scores; O(N·C·log n) for the hinge family, with n samples in a class. On CUDA fused kernels compute the exponential
+    loss, and the squared and linear losses of bounded scores, in float32 and half precision, without waiting for the
+    device. All else runs in torch operations. A smooth surrogate that is not a polynomial is approximated to the
+    rounding of the logits; if that fails, all pairs are computed in blocks, with a warning.
 
-    *Second derivatives* and :mod:`torch.func` are available for the squared, exponential and linear losses. The others
-    refuse them, and so does every loss with ``sync=True``. Inside :func:`torch.compile` second derivatives are refused.
+    *Second derivatives* and :mod:`torch.func` are available for every loss; a surrogate that is an object with NumPy
+    functions, and that no polynomial approximates, has first derivatives alone. With ``sync=True`` and inside
+    :func:`torch.compile` second derivatives are refused.
 
     Examples
     --------
