@@ -250,9 +250,7 @@ class MAUC(Metric):
             raise invalid("target", "must have samples of every class", f"none of {what}", advice)
         if self._names_absent:
             self._names_absent = False
-            message = (
-                f"no sample of {what}: its pairs are left out of the multiclass AUC (absent='ignore' hides this)"
-            )
+            message = f"no sample of {what}: its pairs are left out of the multiclass AUC (absent='ignore' hides this)"
             warnings.warn(message, UndefinedMetricWarning, stacklevel=4)
 
     def _exact(self) -> tuple[Floats, Floats, Floats]:

@@ -166,10 +166,15 @@ class Weights(NamedTuple):
     """``(C, C)`` ``v_ij`` at ``[j, i]``, 0 on the diagonal."""
     total: Tensor
     """``(C,)`` summed weight of each column's negatives."""
-    mass: Tensor
-    """``(N,)`` sample weight, 0 for ignored samples."""
+    mass: Tensor | float
+    """``(N,)`` sample weight, 0 for ignored samples; 1.0 if every sample counts once."""
     size: Tensor
     """``(C,)`` summed weight of each class."""
+
+    @property
+    def counted(self) -> Any:
+        """Return the summed weight of all samples."""
+        return float(len(self.y)) if isinstance(self.mass, float) else self.size.sum()
 
     def scaled(self, factor: float) -> "Weights":
         """Return the weights of all pairs times a factor."""
@@ -196,13 +201,14 @@ def weigh(
     """Compute the weights without waiting for the device; ``valid`` marks the samples that are not ignored."""
     exact = exact_dtype(target.device)
     y = target.long() if valid is None else torch.where(valid, target, 0).long()
-    u = torch.ones(y.shape, dtype=exact, device=y.device) if weight is None else weight.to(exact)
-    u = u if valid is None else torch.where(valid, u, 0.0)
-    summed = class_sum(y, u, n_classes)
+    each = torch.ones(y.shape, dtype=exact, device=y.device) if weight is None else weight.to(exact)
+    each = each if valid is None else torch.where(valid, each, 0.0)
+    summed = class_sum(y, each, n_classes)
+    u: Tensor | float = each
     if weight is None and valid is None:
-        unit = summed.reciprocal().index_select(0, y)
+        u, unit = 1.0, summed.reciprocal().index_select(0, y)
     else:
-        unit = u * torch.where(summed > 0, 1.0 / summed, 0.0)[y]
+        unit = each * torch.where(summed > 0, 1.0 / summed, 0.0)[y]
     here = summed.sign()
     if not isinstance(pairs, str):
         return _of_matrix(y, unit, pairs.to(exact), here, u, summed)
@@ -225,7 +231,7 @@ def _at_least_one(x: Any) -> Any:
     return x.clamp(min=1.0) if isinstance(x, Tensor) else max(x, 1.0)
 
 
-def _of_matrix(y: Tensor, unit: Tensor, pairs: Tensor, here: Tensor, mass: Tensor, size: Tensor) -> Weights:
+def _of_matrix(y: Tensor, unit: Tensor, pairs: Tensor, here: Tensor, mass: Tensor | float, size: Tensor) -> Weights:
     v = pairs * torch.outer(here, here)
     v = v - torch.diag(torch.diagonal(v))
     whole = v.sum()

@@ -182,8 +182,9 @@ def _with_float64(weights: Weights) -> Weights:
     """Return the weights on a device that has float64."""
     if weights.unit.dtype == torch.float64:
         return weights
-    moved = (None if x is None else x.cpu().double() if x.is_floating_point() else x.cpu() for x in weights)
-    return Weights(*moved)  # type: ignore[arg-type]
+    moved = (x.cpu() if isinstance(x, Tensor) else x for x in weights)
+    wide = (x.double() if isinstance(x, Tensor) and x.is_floating_point() else x for x in moved)
+    return Weights(*wide)  # type: ignore[arg-type]
 
 
 def _form(scores: Tensor, weights: Weights, surrogate: Surrogate, *, bounded: bool) -> Form | None:

@@ -11,7 +11,7 @@ is cut to ρ times the mean slope of the log-loss at a row, and the sum is divid
 slope over that of the log-loss: no step is longer than one of the log-loss alone (:func:`limits`).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -78,9 +78,9 @@ def differentiable(batch: Batch, loss: Loss) -> Tensor:
 
     def log_term(z: Tensor) -> Tensor:
         assert batch.ratios is not None
-        log_p, total = torch.log_softmax(z + batch.ratios.log().to(z.dtype), 1), weights.mass.sum()
+        log_p = torch.log_softmax(z + batch.ratios.log().to(z.dtype), 1)
         lost = -(weights.mass * own_scores(log_p, weights)).sum()
-        return loss.log_loss * lost / torch.where(total > 0, total, 1.0)
+        return loss.log_loss * lost / _positive(weights.counted)
 
     if batch.ratios is None:
         return pair_risk(logits).to(logits.dtype)
@@ -88,7 +88,7 @@ def differentiable(batch: Batch, loss: Loss) -> Tensor:
         return (pair_risk(logits) + log_term(logits)).to(logits.dtype)
     fixed = logits.detach()
     of_pair, of_log = (torch.func.grad(term)(fixed).norm(dim=1) for term in (pair_risk, log_term))
-    kept, scale = limits(of_pair, of_log, weights.mass, loss)
+    kept, scale = limits(of_pair, of_log, weights, loss)
     # The slope of the pair risk at a row times its share: through that share of the row alone.
     through = torch.lerp(fixed, logits, kept.to(logits.dtype)[:, None])
     total = scale * (pair_risk(through) + log_term(logits))
@@ -96,7 +96,7 @@ def differentiable(batch: Batch, loss: Loss) -> Tensor:
     return (value + total - total.detach()).to(logits.dtype)
 
 
-def limits(pair: Tensor, log: Tensor, mass: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
+def limits(pair: Tensor, log: Tensor, weights: Weights, loss: Loss) -> tuple[Tensor, Any]:
     r"""Return the ``(N,)`` share of the pair term's slope that each row keeps, and the factor of the whole gradient.
 
     .. math:: \rho_n = \min\Big(1, \frac{\rho u_n \bar h}{|g_n|}\Big), \quad
@@ -110,22 +110,30 @@ def limits(pair: Tensor, log: Tensor, mass: Tensor, loss: Loss) -> tuple[Tensor,
     ----------
     pair, log : (N,) tensors
         Lengths :math:`|g_n|` and :math:`|h_n|`.
-    mass : (N,) tensor
-        Sample weights u.
     """
     assert loss.limit is not None
-    per_unit = torch.where(mass > 0, 1.0 / mass, 0.0)
-    of_log = torch.sqrt(torch.dot(log.to(mass).square(), per_unit))
-    most = loss.limit * mass * of_log * torch.rsqrt(_positive(mass.sum()))
-    pair = pair.to(mass)
-    cut = torch.minimum(pair, most)
-    of_pair = torch.sqrt(torch.dot(cut.square(), per_unit))
-    return cut / _positive(pair), of_log / (loss.log_loss * _positive(of_log + of_pair))
+    pair, log, most = pair.to(weights.unit), log.to(weights.unit), loss.limit * _positive(weights.counted) ** -0.5
+    if isinstance(weights.mass, float):
+        of_log = _length(log)
+        cut = pair.clamp(max=most * of_log)
+        of_pair = _length(cut)
+    else:
+        root = torch.where(weights.mass > 0, weights.mass.rsqrt(), 0.0)
+        of_log = _length(root * log)
+        cut = torch.minimum(pair, most * of_log * weights.mass)
+        of_pair = _length(root * cut)
+    return cut.div_(_positive(pair)), of_log / (loss.log_loss * _positive(of_log + of_pair))
 
 
-def _positive(x: Tensor) -> Tensor:
+def _length(x: Tensor) -> Any:
+    """Return the length of a vector, as a Python number where that does not wait: it saves operations."""
+    length = torch.linalg.vector_norm(x)
+    return float(length) if can_read(length) else length
+
+
+def _positive(x: Any) -> Any:
     """Return x, and a number above 0 where it is 0."""
-    return x.clamp(min=torch.finfo(x.dtype).tiny)
+    return x.clamp(min=torch.finfo(x.dtype).tiny) if isinstance(x, Tensor) else max(x, 1e-300)
 
 
 def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
@@ -222,10 +230,12 @@ def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, 
     else:  # log F of the own class from its distance to the largest, because F itself may be 0
         distance = logits.gather(1, y)[:, 0] - logits.amax(1)
         nll = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
-    total = weights.size.sum()
-    share = loss.log_loss * (weights.mass / total.clamp(min=torch.finfo(total.dtype).tiny))
-    of_row = (share / mixed).to(logits.dtype)
-    return _Logs(torch.dot(share, nll.to(share)), of_row[:, None], column, share.to(logits.dtype)[:, None], powers)
+    share = loss.log_loss * weights.mass / _positive(weights.counted)
+    if isinstance(share, float):
+        value, share = share * nll.sum(dtype=weights.unit.dtype), torch.full_like(nll, share)
+    else:
+        value, share = torch.dot(share, nll.to(share)), share.to(nll)
+    return _Logs(value, (share / mixed)[:, None], column, share[:, None], powers)
 
 
 def _join(pair: Tensor, logs: _Logs, weights: Weights, loss: Loss) -> None:
@@ -235,12 +245,18 @@ def _join(pair: Tensor, logs: _Logs, weights: Weights, loss: Loss) -> None:
         for rows in parts:
             take(pair, rows).add_(logs.gradient(weights.y, rows))
         return
-    lengths = [(take(pair, rows).norm(dim=1), logs.gradient(weights.y, rows).norm(dim=1)) for rows in parts]
-    of_pair, of_log = (torch.cat(each) for each in zip(*lengths, strict=True))
-    kept, scale = limits(of_pair, of_log, weights.mass, loss)
-    kept, scale = (kept * scale).to(pair.dtype)[:, None], scale.to(pair.dtype)
+    lengths = [
+        torch.linalg.vector_norm(x, dim=1) for rows in parts for x in (take(pair, rows), logs.gradient(weights.y, rows))
+    ]
+    of_pair, of_log = (x[0] if len(parts) == 1 else torch.cat(x) for x in (lengths[::2], lengths[1::2]))
+    kept, scale = limits(of_pair, of_log, weights, loss)
+    kept = (kept * scale).to(pair.dtype)[:, None]
     for rows in parts:
-        take(pair, rows).mul_(take(kept, rows)).addcmul_(take(logs.powers, rows), scale)
+        part, of_logs = take(pair, rows).mul_(take(kept, rows)), take(logs.powers, rows)
+        if isinstance(scale, Tensor):
+            part.addcmul_(of_logs, scale.to(pair.dtype))
+        else:
+            part.add_(of_logs, alpha=scale)
 
 
 def _pull_back(slope: Slope, odds: LogOdds | None, scores: Tensor, y: Tensor, activation: str) -> Tensor:
