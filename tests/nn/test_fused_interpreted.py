@@ -8,6 +8,7 @@ import os
 
 import pytest
 import torch
+from cases import CASES
 from pair_loss import pair_loss
 
 from mauc.nn._loss.batch import Batch
@@ -63,6 +64,15 @@ def assert_equal(logits, y, loss, tolerance=3e-6, **settings):
 def test_equals_float64(loss, activation):
     logits, y, _ = draw(40, 6)
     assert_equal(logits, y, loss, activation=activation, pairs="ovo")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.build().closed_form is not None], ids=str)
+def test_every_case_with_kernels(case):
+    logits, y, generator = draw(40, 6)
+    weight = torch.rand(40, generator=generator)
+    for activation in ("softmax", "sigmoid"):
+        for settings in ({"pairs": "ovo"}, {"pairs": "ova", "weight": weight}):
+            assert_equal(logits, y, (case.surrogate, case.options), activation=activation, **settings)
 
 
 @pytest.mark.parametrize("loss", [HINGE, ROUNDED, EXPONENTIAL, SQUARED], ids=lambda x: x[0])

@@ -112,12 +112,13 @@ def limits(pair: Tensor, log: Tensor, weights: Weights, loss: Loss) -> tuple[Ten
         Lengths :math:`|g_n|` and :math:`|h_n|`.
     """
     assert loss.limit is not None
-    pair, log, most = pair.to(weights.unit), log.to(weights.unit), loss.limit * _positive(weights.counted) ** -0.5
+    most = loss.limit * _positive(weights.counted) ** -0.5
     if isinstance(weights.mass, float):
         of_log = _length(log)
         cut = pair.clamp(max=most * of_log)
         of_pair = _length(cut)
     else:
+        pair, log = pair.to(weights.mass), log.to(weights.mass)
         root = torch.where(weights.mass > 0, weights.mass.rsqrt(), 0.0)
         of_log = _length(root * log)
         cut = torch.minimum(pair, most * of_log * weights.mass)
@@ -144,8 +145,9 @@ def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
     pairs = loss.pairs if batch.matrix is None else batch.matrix
     with torch.no_grad():
         weights = weigh(batch.target, batch.logits.shape[1], pairs, batch.weight, valid, batch.sizes)
-        if loss.log1p:
-            weights = weights.scaled(loss.pair_weight(batch.logits.shape[1]))
+        factor = loss.pair_weight(batch.logits.shape[1])
+        if factor != 1.0:
+            weights = weights.scaled(factor)
     wide = batch.logits.to(torch.float64 if batch.logits.dtype == torch.float64 else torch.float32)
     return weights, wide if valid is None else torch.where(valid[:, None], wide, 0.0)
 
@@ -202,22 +204,22 @@ def log_odds(logits: Tensor) -> LogOdds:
 
 
 class _Logs(NamedTuple):
-    """The log-loss and its gradient ``of_row · of_column · powers − share · e_y``, with ``powers`` the softmax."""
+    """The log-loss and its gradient ``of_row · of_column · powers + of_own · e_y``, with ``powers`` the softmax."""
 
     value: Tensor
     of_row: Tensor
     """``(N, 1)``"""
     of_column: Tensor
     """``(C,)`` r."""
-    share: Tensor
-    """``(N, 1)`` weight of each sample's log-loss."""
+    of_own: Tensor
+    """``(N, 1)`` minus the weight of each sample's log-loss."""
     powers: Tensor
     """``(N, C)`` softmax of the logits."""
 
     def gradient(self, y: Tensor, rows: slice) -> Tensor:
         """Return the gradient of some rows, in place of their powers."""
         slope = take(self.powers, rows).mul_(take(self.of_row, rows)).mul_(self.of_column)
-        return slope.scatter_add_(1, take(y, rows)[:, None], -take(self.share, rows))
+        return slope.scatter_add_(1, take(y, rows)[:, None], take(self.of_own, rows))
 
 
 def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, loss: Loss) -> _Logs:
@@ -232,10 +234,10 @@ def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, 
         nll = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
     share = loss.log_loss * weights.mass / _positive(weights.counted)
     if isinstance(share, float):
-        value, share = share * nll.sum(dtype=weights.unit.dtype), torch.full_like(nll, share)
+        value, of_own = share * nll.sum(dtype=weights.unit.dtype), torch.full_like(nll, -share)
     else:
-        value, share = torch.dot(share, nll.to(share)), share.to(nll)
-    return _Logs(value, (share / mixed)[:, None], column, share[:, None], powers)
+        value, of_own = torch.dot(share, nll.to(share)), -share.to(nll)
+    return _Logs(value, (of_own / -mixed)[:, None], column, of_own[:, None], powers)
 
 
 def _join(pair: Tensor, logs: _Logs, weights: Weights, loss: Loss) -> None:
