@@ -179,8 +179,9 @@ def differentiable_piecewise_risk(
 
 
 def _with_float64(weights: Weights) -> Weights:
-    """Return the weights on a device that has float64."""
-    if weights.unit.dtype == torch.float64:
+    """Return the weights where float64 sums can be computed: on the CPU if the device has none, or none that repeat."""
+    deterministic = torch.are_deterministic_algorithms_enabled() and not weights.unit.is_cpu
+    if weights.unit.dtype == torch.float64 and not deterministic:
         return weights
     moved = (x.cpu() if isinstance(x, Tensor) else x for x in weights)
     wide = (x.double() if isinstance(x, Tensor) and x.is_floating_point() else x for x in moved)
@@ -210,7 +211,8 @@ def _blocks(scores: Tensor, weights: Weights, form: Form, block: int) -> Iterato
     """Yield some columns and their ``(K, N)`` scores, less their centres."""
     scores = scores.to(weights.unit.device)
     for some in columns_of(weights, 1 if form.polynomials is None else block):
-        yield some, scores[:, some.number].T.to(torch.float64) - form.centre[some.number, None]
+        x = scores.T.index_select(0, some.number).to(torch.float64)
+        yield some, x - form.centre[some.number, None]
 
 
 def _risk(x: Tensor, some: Columns, form: Form) -> Tensor:
@@ -245,8 +247,9 @@ def _slope(x: Tensor, some: Columns, form: Form) -> tuple[Tensor, Tensor]:
         in_p, of_slope = (np.asarray(chebyshev.chebder(matrix, axis=axis), float) for axis in (0, 1))
         own += (positives.times(in_p) * of_q).sum(0)
         in_q.append(positives.sums(end, of_slope))
-    slope = chebyshev_sum(_summed(in_q), q) * some.negative
-    slope.scatter_add_(1, positives.rows, positives.mass * own)
+    slope = (chebyshev_sum(_summed(in_q), q) * some.negative).contiguous()
+    place = positives.rows + torch.arange(len(x), device=x.device)[:, None] * x.shape[1]
+    slope.view(-1).index_add_(0, place.flatten(), (positives.mass * own).flatten())
     return value, slope.div_(form.polynomials.half_width)
 
 
@@ -275,7 +278,7 @@ class Sorted(NamedTuple):
         rows, mass, first = some.own, some.mass, dict[float, Tensor]()
         finite = [b for b in form.breaks if b < math.inf]
         if finite:
-            q = x.detach().contiguous()
+            q = x.detach()
             place, order = torch.where(mass > 0, q.gather(1, rows), torch.inf).sort(1)
             rows, mass = rows.gather(1, order), mass.gather(1, order)
             begin = torch.arange(len(rows), device=x.device)[:, None] * (rows.shape[1] + 1)
