@@ -40,6 +40,15 @@ def test_pixels_are_rows(loss):
         loss(images, masks[:, 0])
 
 
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_adjusted_cross_entropy_takes_pixels(reduction):
+    images = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(0))
+    masks = torch.arange(40).reshape(2, 4, 5) % 3
+    got = LogitAdjustedLoss([5, 3, 2], reduction=reduction)(images, masks)
+    shift = (torch.tensor([5.0, 3.0, 2.0]) / 10).log()[:, None, None]
+    torch.testing.assert_close(got, cross_entropy(images + shift, masks, reduction=reduction))
+
+
 def test_a_toy_segmentation_learns():
     torch.manual_seed(0)
     masks = torch.zeros(8, 8, 8, dtype=torch.int64)

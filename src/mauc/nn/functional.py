@@ -45,9 +45,9 @@ def mauc_loss(
 
     Parameters
     ----------
-    logits : (N, C) floating-point tensor
-        float16 and bfloat16 are computed in float32.
-    target : (N,) integer tensor
+    logits : (N, C) or (N, C, …) floating-point tensor
+        More dimensions, such as those of an image, are more samples. float16 and bfloat16 are computed in float32.
+    target : (N,) or (N, …) integer tensor
         Classes ``0..C-1``, or ``ignore_index``. Checked on the CPU; a check on another device would wait for it.
     weight : (N,) tensor, optional
         Weights of the samples, >= 0; no gradient flows into them. A class whose weights sum to 0 counts as absent.

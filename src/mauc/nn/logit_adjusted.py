@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from mauc._validation import check_choice, check_not_negative, invalid
-from mauc.nn._loss.batch import check_input
+from mauc.nn._loss.batch import by_row, check_input
 from mauc.nn._loss.settings import count_vector
 from mauc.nn.modules import ExactBuffers
 
@@ -64,7 +64,9 @@ class LogitAdjustedLoss(ExactBuffers):
         self.register_buffer("shift", self.tau * (counts / counts.sum()).log(), persistent=False)
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of ``(N, C)`` logits and ``(N,)`` classes."""
+        """Return the loss of ``(N, C)`` logits and ``(N,)`` classes, or of ``(N, C, …)`` and ``(N, …)``."""
+        shape = target.shape
+        logits, target, _ = by_row(logits, target, None)
         check_input(logits, target, None, self.ignore_index, self.unseen)
         if len(self.shift) != logits.shape[1]:
             came = f"{logits.shape[1]} columns"
@@ -75,7 +77,7 @@ class LogitAdjustedLoss(ExactBuffers):
         adjusted = torch.where(counted[:, None], logits, 0.0) + self.shift.to(logits.dtype)
         losses = cross_entropy(adjusted, target.long(), ignore_index=self.ignore_index, reduction="none")
         if self.reduction == "none":
-            return losses
+            return losses.reshape(shape)
         return losses.sum() if self.reduction == "sum" else losses.sum() / counted.sum().clamp(min=1)
 
     def extra_repr(self) -> str:
