@@ -100,7 +100,7 @@ def draw(data: str, n_classes: int, noise: float) -> tuple[Tensor, Tensor, Tenso
             centres = 0.5 * rng.normal(size=(n_classes, 32))
             X, X_test = (centres[k] + rng.normal(size=(len(k), 32)) for k in (y, y_test))
         else:
-            topics = rng.dirichlet(np.full(2000, 0.3), n_classes) * 0.15 + rng.dirichlet(np.ones(2000)) * 0.85
+            topics = 0.5 * rng.dirichlet(np.full(2000, 0.1), n_classes) + 0.5 * rng.dirichlet(np.ones(2000))
             edges = topics.cumsum(1)
             X, X_test = (
                 np.stack([np.searchsorted(edges[k], rng.random(20) * edges[k, -1]) for k in labels])

@@ -88,7 +88,7 @@ def test_the_binned_score_is_within_its_bound(n_classes, n, seed, kind, threshol
     logits = 8.0 * scores - 4.0
     scores = {"softmax": logits.softmax(1), "logits": logits, "tied": logits.round()}[kind]
     weight = weight if weighted else None
-    metric = MAUC(n_classes, pairs=pairs, thresholds=thresholds)
+    metric = MAUC(n_classes, pairs=pairs, thresholds=thresholds, softmax=False, absent="ignore")
     metric.update(scores, y, weight)
     off = abs(metric.compute().item() - reference(scores, y, weight, pairs))
     assert off <= metric.error_bound().item() + 1e-6
@@ -163,7 +163,7 @@ def test_one_number_per_class(pairs, thresholds):
     keep = y != 2
     scores, y, weight = scores[keep], y[keep], weight[keep]
     between = None if thresholds is None else tensor(np.unique(scores.numpy())[:-1] + 0.005)
-    metric = MAUC(4, pairs=pairs, average=None, thresholds=between)
+    metric = MAUC(4, pairs=pairs, average=None, thresholds=between, absent="ignore")
     metric.update(scores, y, weight)
     found = metric.compute()
     assert found.shape == (4,)
@@ -226,12 +226,13 @@ def test_float64_weights_are_not_rounded(thresholds, factor):
 
 def test_logits_for_thresholds_from_0_to_1_are_told_once():
     scores, y, _ = data()
-    metric, scores = MAUC(4, thresholds=50), 8.0 * scores - 4.0
+    metric, scores = MAUC(4, thresholds=50, softmax=False), 8.0 * scores - 4.0
     metric.update(scores.softmax(1), y)
     with pytest.warns(UserWarning, match=r"preds from -.* for thresholds from 0 to 1.*logits\.softmax\(1\)"):
         metric.update(scores, y)
     metric.update(scores, y)
-    MAUC(4, thresholds=50, validate_args=False).update(scores, y)
+    MAUC(4, thresholds=50, softmax=False, validate_args=False).update(scores, y)
+    MAUC(4, thresholds=50).update(scores, y)
     MAUC(4, thresholds=[0.0, 1.0]).update(scores, y)
 
 
@@ -242,11 +243,47 @@ def test_pairs_may_be_a_tensor():
 
 
 @pytest.mark.parametrize("thresholds", [None, 5])
-def test_scores_are_used_as_they_are(thresholds):
+def test_scores_may_be_used_as_they_are(thresholds):
     # Column 0 is in order, column 1 is not; softmax would turn column 0 around, to 0.0 in all.
-    metric = MAUC(2, thresholds=[3.0, 15.0] if thresholds else None)
+    metric = MAUC(2, thresholds=[3.0, 15.0] if thresholds else None, softmax=None if thresholds else False)
     metric.update(tensor([[10.0, 0.0], [20.0, 30.0]]), tensor([1, 0]))
     assert metric.compute() == 0.5
+
+
+@pytest.mark.parametrize("thresholds", [None, 2000])
+def test_logits_get_a_softmax(thresholds):
+    """As in torchmetrics; and batches whose logits happen to lie in [0, 1] are logits, too."""
+    scores, y, _ = data()
+    logits = 16.0 * scores.double() - 8.0
+    expected = filled(MAUC(4), logits.softmax(1), y, sizes=(90,)).compute()
+    sizes = (90,) if thresholds else (30, 1, 59)
+    found = filled(MAUC(4, thresholds=thresholds), logits, y, sizes=sizes).compute()
+    assert found.item() == pytest.approx(expected.item(), abs=0.02 if thresholds else 1e-12)
+    assert filled(MAUC(4, softmax=True), logits, y).compute() == expected
+    assert abs(filled(MAUC(4, softmax=False), logits, y).compute() - expected) > 1e-3
+    small = MAUC(4)
+    small.update(logits.clamp(0.0, 1.0)[:5], y[:5])
+    small.update(logits, y)
+    both = torch.cat([logits.clamp(0.0, 1.0)[:5], logits])
+    assert small.compute() == filled(MAUC(4), both.softmax(1), torch.cat([y[:5], y]), sizes=(95,)).compute()
+
+
+@pytest.mark.parametrize("thresholds", THRESHOLDS, ids=["exact", "number", "tensor"])
+def test_a_class_without_samples_is_named_once(thresholds):
+    scores, y, _ = data()
+    y[y == 2] = 1
+    metric = MAUC(4, thresholds=thresholds)
+    metric.update(scores, y)
+    with pytest.warns(UndefinedMetricWarning, match="no sample of class 2: its pairs are left out"):
+        value = metric.compute()
+    metric.update(scores, y)
+    assert metric.compute() == pytest.approx(value.item())
+    silent, strict = (MAUC(4, thresholds=thresholds, absent=kind) for kind in ("ignore", "raise"))
+    silent.update(scores, y)
+    assert silent.compute() == value
+    strict.update(scores, y)
+    with pytest.raises(ValueError, match="target must have samples of every class, got none of class 2"):
+        strict.compute()
 
 
 def test_gradients_stop():
@@ -263,10 +300,10 @@ def test_absent_classes_and_zero_weights_drop_out(thresholds):
     scores, y, weight = data()
     weight[y == 2] = 0
     weight[:7] = 0
-    metric = MAUC(4, thresholds=thresholds)
+    metric = MAUC(4, thresholds=thresholds, absent="ignore")
     metric.update(scores, y, weight)
     kept = weight > 0
-    without = MAUC(4, thresholds=thresholds)
+    without = MAUC(4, thresholds=thresholds, absent="ignore")
     without.update(scores[kept], y[kept], weight[kept])
     torch.testing.assert_close(metric.compute(), without.compute())
     if thresholds is None:

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from mauc.activations import Activation
+from mauc.nn._loss.evaluate import loss_of
 from mauc.nn._loss.score import beaten_by, read_scores
-from mauc.nn._loss.settings import LOG_LOSS, Pairs, loss_of, read_settings
+from mauc.nn._loss.settings import LOG_LOSS, Pairs, read_settings
 
 __all__ = ["mauc_loss", "mauc_score", "pairwise_auc"]
 
@@ -45,9 +46,9 @@ def mauc_loss(
 
     Parameters
     ----------
-    logits : (N, C) floating-point tensor
-        float16 and bfloat16 are computed in float32.
-    target : (N,) integer tensor
+    logits : (N, C) or (N, C, …) floating-point tensor
+        More dimensions, such as those of an image, are more samples. float16 and bfloat16 are computed in float32.
+    target : (N,) or (N, …) integer tensor
         Classes ``0..C-1``, or ``ignore_index``. Checked on the CPU; a check on another device would wait for it.
     weight : (N,) tensor, optional
         Weights of the samples, >= 0; no gradient flows into them. A class whose weights sum to 0 counts as absent.
@@ -67,10 +68,10 @@ def mauc_loss(
     >>> round(loss.item(), 4), tuple(logits.grad.shape)
     (0.3041, (4, 3))
     """
-    loss = read_settings(
+    loss, counts = read_settings(
         surrogate, alpha, log_loss, log1p, limit, class_counts, pairs, activation, ignore_index, options
     )
-    return loss_of(logits, target, weight, loss, pairs, class_counts, sync, process_group)
+    return loss_of(logits, target, weight, loss, pairs, counts, sync, process_group)
 
 
 def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: Tensor | None = None) -> Tensor:

@@ -17,9 +17,9 @@ from torchmetrics.utilities.distributed import gather_all_tensors
 
 from mauc._kernels.auc import auc_matrix
 from mauc._typing import Floats, Ints
-from mauc._validation import check_choice, check_pairs, check_whole, invalid
+from mauc._validation import check_choice, check_pairs, check_whole, invalid, listing
 from mauc.metrics.scores import weighted_mean
-from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight
+from mauc.nn._loss.batch import check_classes, check_finite, check_tensors, check_weight
 from mauc.nn._loss.settings import Pairs
 from mauc.nn.functional import mauc_score
 from mauc.partition import ClassPartition
@@ -34,7 +34,7 @@ class MAUC(Metric):
         \mathrm{AUC}_{i|j} = \operatorname{mean}_{m \in N_i,\, n \in N_j}
         [F_{mi} > F_{ni}] + \tfrac12 [F_{mi} = F_{ni}]
 
-    as :func:`mauc.mauc_score` with ``absent="ignore"``: classes without samples, or whose weights are all 0, drop out.
+    as :func:`mauc.mauc_score`.
 
     Parameters
     ----------
@@ -50,6 +50,12 @@ class MAUC(Metric):
         to 1, for probabilities. A tensor: count in the bins between these thresholds, for scores of any kind.
     ignore_index : int, optional
         Samples with this target are left out.
+    absent : {"warn", "ignore", "raise"}, default="warn"
+        What to do where a class has no sample, or weights that are all 0. Its pairs drop out, with one warning that
+        names the class unless ``"ignore"``; or it is an error.
+    softmax : bool, optional
+        Apply a softmax to each row. Default: as in torchmetrics, if any value lies outside [0, 1], but never with
+        thresholds of your own. False: rank by the scores as they are, such as log-odds.
     validate_args : bool, default=True
         Check the values of each batch; on a GPU that waits for the device.
     **kwargs
@@ -57,8 +63,8 @@ class MAUC(Metric):
 
     Notes
     -----
-    Scores are used as they are: no softmax is applied. Pass ``logits.softmax(1)`` if the model was trained on softmax
-    scores; softmax changes the order within a column.
+    A softmax changes the order within a column. The exact metric looks for values outside [0, 1] among all scores, the
+    binned one batch by batch.
 
     *Binned.* Two samples in one bin count ½, whichever is higher, so with the share :math:`h_{ij}(t)` of class j in
     bin t of column i
@@ -117,6 +123,8 @@ class MAUC(Metric):
         average: Literal["macro", "none"] | None = "macro",
         thresholds: int | Tensor | None = None,
         ignore_index: int | None = None,
+        absent: Literal["warn", "ignore", "raise"] = "warn",
+        softmax: bool | None = None,
         validate_args: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -125,10 +133,15 @@ class MAUC(Metric):
         self.pairs = check_pairs(_numpy(pairs) if isinstance(pairs, Tensor) else pairs, self.num_classes)
         self.average = check_choice("average", "none" if average is None else average, ("macro", "none"))
         self.ignore_index = ignore_index
+        self.absent = check_choice("absent", absent, ("warn", "ignore", "raise"))
+        self._names_absent = self.absent == "warn"
+        self.softmax = softmax
+        if softmax is None and thresholds is not None and not isinstance(thresholds, Integral):
+            self.softmax = False
         self.validate_args = bool(validate_args)
         self.binned = thresholds is not None
         # Thresholds from 0 to 1 are for probabilities; warn once of other scores.
-        self._checks_range = isinstance(thresholds, Integral)
+        self._checks_range = isinstance(thresholds, Integral) and softmax is False
         if thresholds is None:
             for name in ("preds", "target", "weight"):
                 self.add_state(name, default=[], dist_reduce_fx="cat")
@@ -169,6 +182,7 @@ class MAUC(Metric):
                 self._checks_range = not _warn_of_range(preds)
         target = target.long()
         if self.binned:
+            preds = self._ranked(preds)
             # [j, i, t]: the weight of class j in bin t of column i.
             bins = torch.bucketize(preds.contiguous(), self.edges.to(preds.dtype), right=True)
             columns = torch.arange(self.num_classes, device=preds.device)
@@ -184,7 +198,8 @@ class MAUC(Metric):
         """Return the multiclass AUC of all batches so far."""
         if self.average == "macro" and not self.binned and len(self.preds) > 0 and dim_zero_cat(self.preds).is_cuda:
             return self._on_device()
-        matrix, v = self._binned()[:2] if self.binned else self._exact()
+        matrix, v, sizes = self._binned()[:3] if self.binned else self._exact()
+        self._note_absent(sizes)
         if v.sum() == 0:
             _warn_undefined()
         rows = [(matrix, v)] if self.average == "macro" else zip(matrix, v, strict=True)
@@ -201,7 +216,7 @@ class MAUC(Metric):
         bound = 0.0
         if self.binned:
             with self.sync_context(dist_sync_fn=self.dist_sync_fn, should_sync=self.sync_on_compute):
-                _, v, tied = self._binned()
+                _, v, _, tied = self._binned()
             if v.sum() == 0:
                 _warn_undefined()
             bound = 0.5 * weighted_mean(tied, v) if v.any() else float("nan")
@@ -210,18 +225,40 @@ class MAUC(Metric):
     def _on_device(self) -> Tensor:
         """Compute the exact value on the device of the scores."""
         weight = dim_zero_cat(self.weight)
-        target, scores = dim_zero_cat(self.target), dim_zero_cat(self.preds)
+        target, scores = dim_zero_cat(self.target), self._ranked(dim_zero_cat(self.preds))
+        self._note_absent(_numpy(weight.new_zeros(self.num_classes).index_add(0, target, weight)))
         value = mauc_score(scores, target, pairs=self.pairs, weight=None if bool((weight == 1).all()) else weight)
         if bool(value.isnan()):
             _warn_undefined()
         return value.to(torch.get_default_dtype())
 
-    def _exact(self) -> tuple[Floats, Floats]:
-        """Return the ``(C, C)`` AUCs and the weights of the pairs, all 0 if there is none."""
+    def _ranked(self, preds: Tensor) -> Tensor:
+        """Return the scores that rank: a softmax of logits."""
+        softmax = self.softmax
+        if softmax is None:
+            softmax = len(preds) > 0 and not _are_probabilities(preds)
+        return preds.softmax(1) if softmax else preds
+
+    def _note_absent(self, sizes: Floats) -> None:
+        """Warn once of classes without samples, or raise, if two classes or more have some."""
+        missing = np.flatnonzero(sizes == 0).tolist()
+        if not missing or self.num_classes - len(missing) < 2 or self.absent == "ignore":
+            return
+        what = f"{'class' if len(missing) == 1 else 'classes'} {listing([str(c) for c in missing])}"
+        if self.absent == "raise":
+            advice = "add samples of it, or pass absent='ignore' to average over the other pairs"
+            raise invalid("target", "must have samples of every class", f"none of {what}", advice)
+        if self._names_absent:
+            self._names_absent = False
+            message = f"no sample of {what}: its pairs are left out of the multiclass AUC (absent='ignore' hides this)"
+            warnings.warn(message, UndefinedMetricWarning, stacklevel=4)
+
+    def _exact(self) -> tuple[Floats, Floats, Floats]:
+        """Return the ``(C, C)`` AUCs, the weights of the pairs, all 0 if there is none, and those of the classes."""
         if len(self.preds) == 0:
             nothing = np.zeros((self.num_classes, self.num_classes))
-            return nothing, nothing
-        scores, weight = _numpy(dim_zero_cat(self.preds)), _numpy(dim_zero_cat(self.weight))
+            return nothing, nothing, nothing[0]
+        scores, weight = _numpy(self._ranked(dim_zero_cat(self.preds))), _numpy(dim_zero_cat(self.weight))
         target: Ints = dim_zero_cat(self.target).cpu().numpy()
         counted = weight > 0
         if not counted.all():
@@ -229,17 +266,19 @@ class MAUC(Metric):
         weights = None if bool((weight == 1).all()) else weight.astype(np.float64)
         partition = ClassPartition(target, self.num_classes, weights)
         v = partition.pair_weights(self.pairs)
-        return (auc_matrix(partition.problem(scores, normalised=False)) if v.sum() else v), v
+        sizes = np.bincount(target, minlength=self.num_classes).astype(np.float64)
+        return (auc_matrix(partition.problem(scores, normalised=False)) if v.sum() else v), v, sizes
 
-    def _binned(self) -> tuple[Floats, Floats, Floats]:
-        """Return the ``(C, C)`` AUCs, the weights of the pairs, and the share of pairs tied in one bin."""
+    def _binned(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the ``(C, C)`` AUCs, the weights of the pairs and of the classes, and the share of pairs tied."""
         sums = self.histogram.diagonal().sum(0)  # of any column; here each class in its own
         shares = self.histogram / torch.where(sums > 0, sums, 1.0)[:, None, None]
         own = shares.diagonal().movedim(-1, 0)  # [i, t]: class i in its own column
         above = own.flip(1).cumsum(1).flip(1) - 0.5 * own
         aucs = _numpy(torch.einsum("jit,it->ij", shares, above))
         tied = _numpy(torch.einsum("jit,it->ij", shares, own))
-        return aucs, ClassPartition.of_sizes(_numpy(sums)).pair_weights(self.pairs), tied
+        sizes = _numpy(sums)
+        return aucs, ClassPartition.of_sizes(sizes).pair_weights(self.pairs), sizes, tied
 
     def _sync_dist(self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None) -> None:
         # torchmetrics gives a rank without a batch a 1-d float32 state, which cannot be gathered with the others'.
@@ -279,11 +318,17 @@ def _edges(thresholds: Any) -> Tensor:
     return edges.detach().clone()
 
 
+def _are_probabilities(preds: Tensor, rounding: float = 1e-6) -> bool:
+    """Return whether all scores lie in [0, 1], up to rounding."""
+    low, high = preds.aminmax()
+    return bool((low >= -rounding) & (high <= 1.0 + rounding))
+
+
 def _warn_of_range(preds: Tensor) -> bool:
-    """Warn of scores outside of [0, 1], by more than rounding; return whether there are any."""
-    low, high = (float(x) for x in preds.aminmax())
-    if low >= -1e-6 and high <= 1.0 + 1e-6:
+    """Warn of scores outside of [0, 1]; return whether there are any."""
+    if _are_probabilities(preds):
         return False
+    low, high = (float(x) for x in preds.aminmax())
     warnings.warn(
         f"preds from {low:g} to {high:g} for thresholds from 0 to 1: all scores outside share two bins and count as "
         "ties there. Pass probabilities, such as logits.softmax(1), or thresholds in the range of the scores; "

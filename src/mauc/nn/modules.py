@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from mauc.activations import Activation
-from mauc.nn._loss.checks import count_vector, pair_matrix
-from mauc.nn._loss.plain import class_ratios
-from mauc.nn._loss.settings import LOG_LOSS, Pairs, loss_of, read_settings
+from mauc.nn._loss.evaluate import loss_of
+from mauc.nn._loss.settings import LOG_LOSS, Pairs, class_ratios, pair_matrix, read_settings
 
 __all__ = ["ExactBuffers", "MAUCLoss"]
 
@@ -39,8 +38,8 @@ class MAUCLoss(ExactBuffers):
         P = \frac{c}{C} \sum_i \log(1 + R_i), \qquad
         R_i = \operatorname{mean}_{j \ne i} \operatorname{mean}_{m \in N_i,\, n \in N_j} e^{-4 (F_{mi} - F_{ni})},
 
-    with F = softmax(z), the class frequencies p and c = min(1, (C − 2) / 8). The first term is cross-entropy adjusted to
-    the class frequencies, as in :class:`LogitAdjustedLoss`. P counts pairs of samples that are ranked wrongly, every
+    with F = softmax(z), the class frequencies p and c = min(1, (C − 2) / 8). The first term is cross-entropy adjusted
+    to the class frequencies, as in :class:`LogitAdjustedLoss`. P counts pairs of samples that are ranked wrongly, every
     pair of classes alike; classes that the batch lacks add nothing. For two classes the first term ranks optimally
     alone.
 
@@ -63,8 +62,8 @@ class MAUCLoss(ExactBuffers):
         surrogate's own (:mod:`mauc.surrogates`): on log-odds ½ for the exponential and 1 for the logistic loss.
     log_loss : float, default=1.0
         Weight λ of the adjusted cross-entropy beside the pair loss. 0 is the pair loss alone, which trains networks
-        worse than cross-entropy does. With ``pairs="ova"`` the logits are not adjusted; a matrix ``pairs`` must be of the form
-        :math:`a_i b_j`, and the logits are adjusted by :math:`\log (p_j / b_j)`.
+        worse than cross-entropy does. With ``pairs="ova"`` the logits are not adjusted; a matrix ``pairs`` must be of
+        the form :math:`a_i b_j`, and the logits are adjusted by :math:`\log (p_j / b_j)`.
     log1p : bool, optional
         Take log(1 + R_i) instead of the risk R_i of each class, each with the weight c / C; only for the exponential.
         Default: True for the exponential with a log-loss, except on log-odds.
@@ -102,16 +101,14 @@ class MAUCLoss(ExactBuffers):
     changes the class shares; ``class_counts`` brings those of the training set back.
 
     *Cost.* O(N·C) for the squared, exponential and logistic losses, and for the hinge with ``alpha >= 1`` on softmax
-    scores; O(N·C·log n) for the hinge family, with n samples in the largest class. On CUDA fused kernels compute
-    float32 and half-precision logits without waiting for the device; of scores without a bound they compute
-    the exponential (``"identity"``, ``"log_odds"``), the hinge and the q-hinge (``"identity"``). Else, and under
-    ``torch.use_deterministic_algorithms``, the squared and exponential losses run in torch operations, and the scores
-    of the others go through the NumPy kernels of :class:`mauc.SurrogateRisk`. A smooth surrogate that is not a
-    polynomial is approximated to the rounding of the logits; if that fails, all pairs are computed in blocks, with a
-    warning.
+    scores; O(N·C·log n) for the hinge family, with n samples in a class. On CUDA fused kernels compute the exponential
+    loss, and the squared and linear losses of bounded scores, in float32 and half precision, without waiting for the
+    device. All else runs in torch operations. A smooth surrogate that is not a polynomial is approximated to the
+    rounding of the logits; if that fails, all pairs are computed in blocks, with a warning.
 
-    *Second derivatives* and :mod:`torch.func` are available for the squared, exponential and linear losses. The others
-    refuse them, and so does every loss with ``sync=True``. Inside :func:`torch.compile` second derivatives are refused.
+    *Second derivatives* and :mod:`torch.func` are available for every loss; a surrogate that is an object with NumPy
+    functions, and that no polynomial approximates, has first derivatives alone. With ``sync=True`` and inside
+    :func:`torch.compile` second derivatives are refused.
 
     Examples
     --------
@@ -146,7 +143,7 @@ class MAUCLoss(ExactBuffers):
         **options: float,
     ) -> None:
         super().__init__()
-        loss = read_settings(
+        loss, counts = read_settings(
             surrogate, alpha, log_loss, log1p, limit, class_counts, pairs, activation, ignore_index, options
         )
         self.settings = loss
@@ -155,9 +152,8 @@ class MAUCLoss(ExactBuffers):
         matrix = None
         if loss.pairs == "matrix":
             matrix = pair_matrix(pairs, max((2, *np.shape(pairs)))).to(torch.float64)
-        counts = exact = None
-        if class_counts is not None:
-            counts = count_vector(class_counts).to(torch.float64)
+        counts = None if counts is None else counts.to(torch.float64)
+        exact = None
         if loss.log_loss and counts is not None:
             exact = class_ratios(loss.pairs if matrix is None else matrix, counts)
         # Buffers, so that they follow the module to its device; settings, so not part of its state.
@@ -166,8 +162,15 @@ class MAUCLoss(ExactBuffers):
         self.register_buffer("exact_ratios", exact, persistent=False)
         self.register_buffer("ratios", None if exact is None else exact.to(torch.float32), persistent=False)
 
-    def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
-        """Return the loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
+    def forward(
+        self, logits: Tensor, target: Tensor, weight: Tensor | None = None, num_items_in_batch: Any = None
+    ) -> Tensor:
+        """Return the loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights.
+
+        Logits may also be ``(N, C, …)`` with ``(N, …)`` classes, such as those of pixels, or an object that has them
+        as ``logits``. ``num_items_in_batch``, which Hugging Face's ``Trainer`` passes, is ignored.
+        """
+        logits = getattr(logits, "logits", logits)
         ratios = self.exact_ratios if logits.dtype == torch.float64 else self.ratios
         counts, matrix = self.class_counts, self.pair_matrix
         return loss_of(logits, target, weight, self.settings, matrix, counts, self.sync, self.process_group, ratios)

@@ -28,9 +28,9 @@ import triton.language as tl
 from torch import Tensor
 
 from mauc.activations import BOUNDED
-from mauc.nn._loss.batch import Batch, Loss
-from mauc.nn._loss.closed import FLAT_ALPHA
-from mauc.nn._loss.forms import Closed, closed_form
+from mauc.nn._loss.batch import Batch
+from mauc.nn._loss.closed import FLAT_ALPHA, Closed, closed_form
+from mauc.nn._loss.settings import Loss
 from mauc.nn._triton.launch import ignored_class, on_device, optional_tensors, processors_of, row_contiguous
 
 
