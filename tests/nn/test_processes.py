@@ -101,9 +101,8 @@ def one_rank_has_more_batches(rank, world, file):
     torch.set_num_threads(1)
     limit = timedelta(seconds=3)
     dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world, timeout=limit)
-    model = torch.nn.parallel.DistributedDataParallel(network())
+    model = network()
     x, y, _ = part(rank)
-
     PairLoss(sync=True)(model(x), y).backward()
     if rank:
         with pytest.raises(RuntimeError, match="sync=True must compute the loss equally often on every rank, got no"):
