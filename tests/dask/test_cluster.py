@@ -63,6 +63,19 @@ def test_interval_and_the_names_of_its_tasks(client):
     assert others <= {"array", "array-original", "tuple", "list"}
 
 
+@pytest.mark.parametrize("kind", ["array", "frame", "mapped"])
+def test_persisted_collections(client, kind):
+    if kind == "frame":
+        dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+        Y, S = (dd.from_pandas(make(x), npartitions=3) for make, x in ((pd.Series, y), (pd.DataFrame, scores)))
+    else:
+        Y, S = lazy(y), lazy(scores)
+    Y, S = Y.persist(), S.persist()
+    if kind == "mapped":
+        Y, S = Y.map_blocks(lambda block: block), S.map_blocks(lambda block: block)
+    assert md.mauc_score(Y, S) == pytest.approx(mauc.mauc_score(y, scores), abs=1e-12)
+
+
 def test_metric_survives_the_death_of_a_worker(client, tmp_path):
     """When the scores are read for the second time: what the worker held is made again."""
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from dask.base import tokenize
-from dask.delayed import Delayed
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats, Ints
@@ -23,7 +22,7 @@ from mauc._validation import (
     check_scored_classes,
     invalid,
 )
-from mauc.dask._partitions import ClassTotals, class_totals, in_partition, keep, partitions, run, shared, task, tree
+from mauc.dask._partitions import ClassTotals, Task, class_totals, in_partition, keep, partitions, run, shared, task, tree
 from mauc.metrics import Comparison, Interval
 from mauc.metrics import partial_counts as counts
 from mauc.metrics.inference import warn_of_singles
@@ -205,12 +204,12 @@ class _Scored:
             return
         sums = shared(self.totals)
         # The rows of each model, partition by partition; they are read again in every phase.
-        self.rows: list[list[Delayed]] = [
+        self.rows: list[list[Task]] = [
             [task(_rows, sums, name, k, *part[1:3], part[column]) for k, part in enumerate(parts)]
             for name, column in zip(scores, (0, 4), strict=False)
         ]
         own = [[task(counts.own_scores, rows) for rows in of_model] for of_model in self.rows]
-        self.positives: list[Delayed] = keep(*(task(counts.sort_positives, of_model) for of_model in own))
+        self.positives: list[Task] = keep(*(task(counts.sort_positives, of_model) for of_model in own))
         run(*(task(len, each) for each in self.positives))  # errors in the rows come first
 
     def pair_weights(self) -> Floats | None:
