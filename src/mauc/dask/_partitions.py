@@ -184,9 +184,7 @@ def keep(*tasks: Task) -> list[Task]:
     """Persist the tasks: their results stay on the workers."""
     with _connected():
         found = _persisted(tasks)
-    return [
-        Task(each.key, x) if _is_future(x) else _data(each.key, x) for each, x in zip(tasks, found, strict=True)
-    ]
+    return [Task(each.key, x) if _is_future(x) else _data(each.key, x) for each, x in zip(tasks, found, strict=True)]
 
 
 def gathered(parts: Sequence[Task], size: Callable[[Any], int], most: int = 1 << 28) -> list[Task]:
@@ -330,6 +328,8 @@ class ClassTotals(NamedTuple):
     counts: Ints
     weights: Floats | None
     """``(C,)`` sums of the sample weights; None without weights."""
+    largest: int
+    """Rows of the largest partition."""
 
     @property
     def units(self) -> Floats:
@@ -345,7 +345,7 @@ class ClassTotals(NamedTuple):
         known = positions(labels, self.classes)
         counts = np.where(known >= 0, self.counts[known], 0)
         weights = None if self.weights is None else np.where(known >= 0, self.weights[known], 0.0)
-        return ClassTotals(labels, counts, weights)
+        return ClassTotals(labels, counts, weights, self.largest)
 
     def partition(self) -> ClassPartition:
         """Return a partition for pair weights."""
@@ -371,7 +371,7 @@ def class_totals(parts: Sequence[tuple[Any, ...]], parameter: str) -> ClassTotal
 
 def _totals_of_part(number: int, y: Any, weight: Any, parameter: str) -> ClassTotals:
     if len(y) == 0:
-        return ClassTotals(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), None)
+        return ClassTotals(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), None, 0)
     values = np.asarray(y)
     with in_partition(number):
         # Name the row of a missing class, because the user cannot look it up in a partition.
@@ -381,7 +381,7 @@ def _totals_of_part(number: int, y: Any, weight: Any, parameter: str) -> ClassTo
                 raise invalid(parameter, "must name the class of every sample", came, advice)
         classes, codes = check_classes(y, parameter)
         weights = None if weight is None else _sums(codes, check_weights(weight, codes.shape))
-    return ClassTotals(classes, np.bincount(codes, minlength=len(classes)), weights)
+    return ClassTotals(classes, np.bincount(codes, minlength=len(classes)), weights, len(codes))
 
 
 def _add_totals(parts: list[ClassTotals]) -> ClassTotals:
@@ -394,7 +394,9 @@ def _add_totals(parts: list[ClassTotals]) -> ClassTotals:
     classes, codes = check_classes(np.concatenate(together))
     sizes = np.bincount(codes, np.concatenate([part.counts for part in filled])).astype(np.int64)
     weights = [part.weights for part in filled if part.weights is not None]
-    return ClassTotals(classes, sizes, _sums(codes, np.concatenate(weights)) if weights else None)
+    return ClassTotals(
+        classes, sizes, _sums(codes, np.concatenate(weights)) if weights else None, max(part.largest for part in filled)
+    )
 
 
 def _sums(codes: Ints, x: Floats) -> Floats:

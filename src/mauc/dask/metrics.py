@@ -22,7 +22,18 @@ from mauc._validation import (
     check_scored_classes,
     invalid,
 )
-from mauc.dask._partitions import ClassTotals, Task, class_totals, in_partition, keep, partitions, run, shared, task, tree
+from mauc.dask._partitions import (
+    ClassTotals,
+    Task,
+    class_totals,
+    in_partition,
+    keep,
+    partitions,
+    run,
+    shared,
+    task,
+    tree,
+)
 from mauc.metrics import Comparison, Interval
 from mauc.metrics import partial_counts as counts
 from mauc.metrics.inference import warn_of_singles
@@ -108,8 +119,9 @@ def mauc_interval(
 ) -> Interval:
     """Return :func:`mauc.mauc_interval` of Dask collections; input is that of :func:`pairwise_auc`.
 
-    One pass more than the score. A partition of n rows sends back where its negatives fall among the own-class scores,
-    at most 32 n bytes per class, and every worker receives their sum, 8 N bytes. The client receives the influence and
+    One pass more than the score, or several over partitions of millions of scores. A partition of n rows sends back
+    the weight of its negatives at the positions of the own-class scores, added up by position: at most 32 n bytes per
+    class, 16 N bytes for all, and 64 MiB at a time. Every worker receives their sum, 8 N bytes. The client receives the influence and
     the class of every row, 9 N bytes or more, and ``groups`` if they are given.
 
     Examples
@@ -231,13 +243,19 @@ class _Scored:
         scores, each = [], []
         units, weights = shared(self.totals.units), shared(v)
         for positives, rows in zip(self.positives, self.rows, strict=True):
-            counted = [task(counts.count_part, positives, units, part, weights) for part in rows]
-            as_negative = [task(getattr, part, "as_negative") for part in counted]
-            total, *as_negative = keep(tree(counts.add_counts, counted), *as_negative)
-            (lost,) = run(task(getattr, total, "lost"))
+            wins, as_negative = [], [task(_nothing, part) for part in rows]
+            lost = np.zeros_like(v)
+            for columns in counts.column_groups(self.totals.largest, self.totals.counts):
+                counted = [task(counts.count_part, positives, units, part, weights, columns) for part in rows]
+                total = tree(counts.add_counts, counted)
+                as_negative = [task(_as_negative, *of) for of in zip(as_negative, counted, strict=True)]
+                found = [task(getattr, total, "lost"), task(counts.wins_of_positives, total, positives, columns)]
+                in_columns, won, *as_negative = keep(*found, *as_negative)
+                wins.append(won)
+                lost += run(in_columns)[0]
             scores.append(weighted_mean(counts.pair_matrix(lost, self.totals.units), v))
-            wins = task(counts.wins_of_positives, total, positives)
-            each.append([task(counts.influence, positives, wins, *of) for of in zip(rows, as_negative, strict=True)])
+            every = task(_joined, wins)
+            each.append([task(counts.influence, positives, every, *of) for of in zip(rows, as_negative, strict=True)])
         known = [task(_codes_and_unit, part, len(self.labels)) for part in self.rows[0]]
         equal = [task(_are_equal, *of_models) for of_models in zip(*self.rows, strict=True)]
         codes_and_units, found, groups, self.are_equal = run(known, each, self.groups, tree(all, equal))
@@ -264,6 +282,18 @@ def _rows(totals: ClassTotals, parameter: str, number: int, y: Any, weight: Any,
             return counts.Rows(np.zeros(0, dtype=np.int64), list(none), None if weight is None else np.zeros(0))
         checked = check_scored_classes(y, scores, labels, None, parameter)
     return counts.Rows(checked.codes, list(checked.scores.T), totals.unit(checked.codes, weight))
+
+
+def _nothing(rows: counts.Rows) -> Floats:
+    return np.zeros(len(rows.codes))
+
+
+def _as_negative(so_far: Floats, counted: counts.PartCounts) -> Floats:
+    return so_far + counted.as_negative
+
+
+def _joined(groups: list[list[Floats]]) -> list[Floats]:
+    return [each for some in groups for each in some]
 
 
 def _are_equal(first: counts.Rows, *others: counts.Rows) -> bool:
