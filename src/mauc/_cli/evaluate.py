@@ -80,7 +80,7 @@ def evaluate(
     named = [own, *others, *([true] if true else [])]
     if not no_report:
         check_writable(report, "--report", "a page", ["html"], [path for files in named for path in files.paths])
-    with output.working(f"evaluating {own.display}"):
+    with output.working(f"evaluating {own.display}") as tell:
         if saved:
             if how != Reading() or drop_unlabelled or group or by:
                 raise Usage(
@@ -94,6 +94,8 @@ def evaluate(
         else:
             codes, names = [name for name in (group, by) if name], [target, str(as_cell(target)), PREDICTED]
             tables = [open_table(files, how, max_size, codes, names) for files in named]
+            for table in tables:
+                table.tell = tell
             for files in named:
                 if files.by_numbers:
                     output.note(

@@ -81,7 +81,7 @@ class ScoreTables:
         rows = labelled.copy()
         rows[labelled] = known
         judged = true if known.all() else true.subset(known)
-        models = self._find_models(judged.labels.tolist())
+        models = self._find_models(judged, rows)
         scored = {name for _, columns in models.values() for name in columns.values()}
         self._check_cells({self._target_in(self.source), PREDICTED, TRAINED_ON, *scored}, labelled)
 
@@ -166,12 +166,18 @@ class ScoreTables:
                     f"{where}): both need the same rows in the same order"
                 )
 
-    def _find_models(self, labels: list[str]) -> Models:
+    def _find_models(self, judged: RowClasses, rows: Rows) -> Models:
         """Return the score columns of each model; refuse models of different classes."""
+        labels = judged.labels.tolist()
+
+        def first(label: str) -> str:
+            k = int(np.argmax(judged.codes == labels.index(label)))
+            return self.source.place(int(np.flatnonzero(rows)[k]))
+
         classes: set[str] = set()
         models: Models = {}
         for table in self.models:
-            columns = score_columns(self._score_names(table), labels, table.display, self.prefix)
+            columns = score_columns(self._score_names(table), labels, table.display, self.prefix, first)
             classes = classes or set(columns)
             odd = sorted(columns.keys() ^ classes)
             if odd:

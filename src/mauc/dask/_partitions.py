@@ -26,7 +26,7 @@ from mauc.partition import ClassPartition
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A call that Dask makes later. Tasks refer to each other; :func:`run` and :func:`keep` make one flat graph of them.
+    """A call that Dask makes later. Tasks refer to each other; :func:`run` and :func:`keep` make one flat graph.
 
     ``dask.delayed`` gives every call a graph of its own, and a call of a list merges and optimises those of its
     arguments: an evaluation of the linear model took 0.3 s on 16 partitions and 9 s on 512.
@@ -286,8 +286,8 @@ def _rows(collection: Any) -> tuple[int, ...] | None:
     return tuple(int(n) for n in collection.chunks[0])
 
 
-def _tasks(collection: Any) -> list[Task]:
-    """Return the partitions of a collection."""
+def _tasks(collection: Any) -> list[Any]:
+    """Return the partitions of a collection as tasks."""
     whole = collection
     if isinstance(collection, da.Array) and collection.ndim == 2:
         whole = collection.rechunk({1: -1})

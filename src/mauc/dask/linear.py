@@ -24,9 +24,10 @@ __all__ = ["MAUCClassifier"]
 class MAUCClassifier(LocalClassifier):
     """:class:`mauc.MAUCClassifier` for Dask arrays and data frames, with the same parameters and fitted attributes.
 
-    The solver, SciPy's L-BFGS, runs on the client. In each evaluation of the objective every thread of a worker sends a
-    few sums over its rows, then its ``(C, d + 1)`` gradient. The rows are read once and stay on the workers, in memory
-    or spilled. Every scheduler of Dask works. The surrogate is ``"exponential"``, whose risk is a function of such sums.
+    The solver, SciPy's L-BFGS, runs on the client. In each evaluation of the objective every thread of a worker sends
+    a few sums over its rows, then its ``(C, d + 1)`` gradient. The rows are read once and stay on the workers, in
+    memory or spilled. Every scheduler of Dask works. The surrogate is ``"exponential"``, whose risk is a function of
+    such sums.
 
     Notes
     -----

@@ -121,8 +121,8 @@ def mauc_interval(
 
     One pass more than the score, or several over partitions of millions of scores. A partition of n rows sends back
     the weight of its negatives at the positions of the own-class scores, added up by position: at most 32 n bytes per
-    class, 16 N bytes for all, and 64 MiB at a time. Every worker receives their sum, 8 N bytes. The client receives the influence and
-    the class of every row, 9 N bytes or more, and ``groups`` if they are given.
+    class, 16 N bytes for all, and 64 MiB at a time. Every worker receives their sum, 8 N bytes. The client receives the
+    influence and the class of every row, 9 N bytes or more, and ``groups`` if they are given.
 
     Examples
     --------
@@ -249,8 +249,8 @@ class _Scored:
                 counted = [task(counts.count_part, positives, units, part, weights, columns) for part in rows]
                 total = tree(counts.add_counts, counted)
                 as_negative = [task(_as_negative, *of) for of in zip(as_negative, counted, strict=True)]
-                found = [task(getattr, total, "lost"), task(counts.wins_of_positives, total, positives, columns)]
-                in_columns, won, *as_negative = keep(*found, *as_negative)
+                sums = [task(getattr, total, "lost"), task(counts.wins_of_positives, total, positives, columns)]
+                in_columns, won, *as_negative = keep(*sums, *as_negative)
                 wins.append(won)
                 lost += run(in_columns)[0]
             scores.append(weighted_mean(counts.pair_matrix(lost, self.totals.units), v))
