@@ -241,12 +241,12 @@ class _Scored:
         Afterwards ``are_equal`` says whether all models have the same scores.
         """
         scores, each = [], []
-        units, weights = shared(self.totals.units), shared(v)
+        totals, weights = shared(self.totals.units), shared(v)
         for positives, rows in zip(self.positives, self.rows, strict=True):
             wins, as_negative = [], [task(_nothing, part) for part in rows]
             lost = np.zeros_like(v)
             for columns in counts.column_groups(self.totals.largest, self.totals.counts):
-                counted = [task(counts.count_part, positives, units, part, weights, columns) for part in rows]
+                counted = [task(counts.count_part, positives, totals, part, weights, columns) for part in rows]
                 total = tree(counts.add_counts, counted)
                 as_negative = [task(_as_negative, *of) for of in zip(as_negative, counted, strict=True)]
                 sums = [task(getattr, total, "lost"), task(counts.wins_of_positives, total, positives, columns)]
