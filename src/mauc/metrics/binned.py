@@ -285,7 +285,7 @@ class BinnedMAUC:
             raise invalid("counts", f"must have the shape {self.counts.shape}", f"shape {added.shape}", "use its bins")
         if not (np.isfinite(added).all() and (added >= 0).all()):
             raise invalid("counts", "must be finite and not negative", f"{added.min():g}", "pass sums of weights")
-        if self.counts.dtype.kind == "i" and np.array_equal(added, np.floor(added)):
+        if self.counts.dtype.kind == "i" and added.max() < 2.0**53 and np.array_equal(added, np.floor(added)):
             added = added.astype(np.int64)
         return self._add_all(added)
 
@@ -378,22 +378,28 @@ class BinnedMAUC:
             )
         return result
 
-    def pair_weights(self, pairs: Pairs = "ovo", absent: Absent = "ignore") -> Floats | None:
+    def pair_weights(self, pairs: Pairs = "ovo", absent: Absent = "raise") -> Floats | None:
         """Return the ``(C, C)`` weights of the pairs; None, with a warning, if no pair has rows."""
-        return check_pair_weights(self.labels, ClassPartition.of_sizes(self._sums[0]), pairs, absent, stacklevel=4)
+        return check_pair_weights(self.labels, self.partition(), pairs, absent, stacklevel=4)
+
+    def partition(self) -> ClassPartition:
+        """Return a partition for pair weights."""
+        return ClassPartition.of_sizes(self._sums[0])
 
     def _found(self, v: Floats) -> _Found:
         n_classes, sample = self.n_classes, self._sample
-        totals = self._sums[0]
+        totals, whole = self._sums[0], self.counts.dtype.kind == "i"
         safe = np.where(totals > 0, totals, 1.0)
         lost, tied = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
         means, variances = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
         parts = np.zeros((len(sample.codes), n_classes))
         for k in range(n_classes):
             counts = self.counts[:, k].astype(np.float64)
-            lost[:, k] = counts @ (np.cumsum(counts[k]) - 0.5 * counts[k])
-            lost[k, k] = 0.0
             share = counts / safe[:, None]
+            # Whole numbers are added up exactly; products of weights may overflow.
+            each = counts if whole else share
+            lost[:, k] = each @ (np.cumsum(each[k]) - 0.5 * each[k])
+            lost[k, k] = 0.0
             several = share[k] if self.edges is None else np.where(_single(self.edges[k]), 0.0, share[k])
             tied[k] = share @ several
             # The influence of a row in this column, by its class: as a positive, or as a negative.
@@ -403,7 +409,7 @@ class BinnedMAUC:
             means[:, k] = np.einsum("jt,jt->j", share, table)
             variances[:, k] = np.einsum("jt,jt->j", share, np.square(table - means[:, k, None]))
             parts[:, k] = table[sample.codes, sample.bins[:, k]]
-        matrix = pair_matrix(lost, totals)
+        matrix = pair_matrix(lost, totals if whole else (totals > 0).astype(np.float64))
         return _Found(matrix, tied, Moments(means.sum(axis=1), self._variances(variances, parts)))
 
     def _variances(self, variances: Floats, parts: Floats) -> Floats:
