@@ -145,6 +145,23 @@ def test_other_cuts_are_aligned():
     assert md.mauc_score(list(y), S, sample_weight=pd.Series(w)) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_bins(kind):
+    y, scores, w = simulated(4, n=300)
+    like = mauc.BinnedMAUC.for_scores(y, scores, 256)
+    Y, S, W = (KINDS[kind](x, [0, 100, 101]) for x in (y, scores, w))
+    for weight, lazy in ((None, None), (w, W)):
+        found, expected = md.binned_mauc(Y, S, like, sample_weight=lazy), like.copy().update(y, scores, weight)
+        np.testing.assert_allclose(found.counts, expected.counts, rtol=1e-12)
+        assert found.n_rows == 300
+        np.testing.assert_allclose(results(found.interval()), results(expected.interval()), rtol=1e-9)
+    assert like.n_rows == 0
+    with pytest.raises(ValueError, match="in partition 1, y_score must be from 0 to 1 for equal bins"):
+        md.binned_mauc(Y, S, mauc.BinnedMAUC(4))
+    with pytest.raises(ValueError, match="like must be a BinnedMAUC, got int: pass"):
+        md.binned_mauc(Y, S, 4)
+
+
 def test_every_task_has_a_key_of_its_own():
     """Other work under the same key would never run: what an earlier call found would be taken for its result."""
     task = pytest.importorskip("mauc.dask._partitions").task
