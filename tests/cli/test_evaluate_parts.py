@@ -100,6 +100,7 @@ OPTIONS = {
     "prefix": [(*TARGET, "--prefix", "score:"), (*TARGET, "--prefix", "p_")],
     "group": [(*TARGET, "--group", "patient_id", "--compare", "o.parquet"), (*TARGET, "--group", "nobody")],
     "by": [(*TARGET, "--by", "sex"), (*TARGET, "--by", "sex", "--group", "patient_id"), (*TARGET, "--by", "day")],
+    "bins": [(*TARGET, "--bins", "4096"), (*TARGET, "--bins", "4096", "--by", "sex")],
     "level": [(*TARGET, "--level", "0.8"), (*TARGET, "--level", "2")],
     "drop_unlabelled": [
         (*TARGET, "--truth", "gaps.parquet"),
@@ -357,3 +358,30 @@ def test_long_ids_beside_a_missing_one_are_compared_in_parts(run, fails, tmp_pat
     evaluate = ("evaluate", "a", "--target", "truth", "--no-report", "--compare")
     assert run(*evaluate, "b").exit_code == 0
     assert "cells in column 'id' (first: row 51 of swapped/4.parquet)" in fails(*evaluate, "swapped")
+
+
+@pytest.mark.parametrize("kind", ["probabilities", "logits"])
+def test_bins(run, tmp_path, kind):
+    table = make_scores()
+    if kind == "logits":
+        table[CLASSES] = 9.0 * np.log(table[CLASSES])
+    write_parts(table, tmp_path / "s")
+    exact = numbers(run("evaluate", "s", "--target", "truth", "--no-report", "--json"))["models"][0]
+    done = run("evaluate", "s", "--target", "truth", "--bins", "65536", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert abs(found["mauc"]["score"] - exact["mauc"]["score"]) <= found["mauc"]["bound"] + 1e-12
+    assert found["mauc"]["stderr"] == pytest.approx(exact["mauc"]["stderr"], rel=1e-2)
+    assert abs(found["ova"]["score"] - exact["ova"]["score"]) <= found["ova"]["bound"] + 1e-12
+    assert found["classes"] == table["truth"].value_counts().to_dict()
+    words = run("evaluate", "s", "--target", "truth", "--bins", "65536").stdout
+    assert f"{found['mauc']['score']:.6f} ± {found['mauc']['bound']:.1g}" in words
+    assert not Path("mauc-report").exists()
+
+
+def test_bins_do_not_keep_rows(fails, tmp_path):
+    table = make_scores()
+    table.to_parquet(tmp_path / "s.parquet")
+    evaluate = ("evaluate", "s.parquet", "--target", "truth", "--bins")
+    assert "--bins has no effect with --group, which needs" in fails(*evaluate, "64", "--group", "remark", code=2)
+    assert "--bins must be from 8 to 16777216, got 1" in fails(*evaluate, "1", code=2)

@@ -156,7 +156,7 @@ def test_bins(kind):
         assert found.n_rows == 300
         np.testing.assert_allclose(results(found.interval()), results(expected.interval()), rtol=1e-9)
     assert like.n_rows == 0
-    with pytest.raises(ValueError, match="in partition 1, y_score must be from 0 to 1 for equal bins"):
+    with pytest.raises(ValueError, match=r"in partition \d, y_score must be from 0 to 1 for equal bins"):
         md.binned_mauc(Y, S, mauc.BinnedMAUC(4))
     with pytest.raises(ValueError, match="like must be a BinnedMAUC, got int: pass"):
         md.binned_mauc(Y, S, 4)

@@ -508,8 +508,10 @@ def _quantile_edges(x: Floats, weight: Floats, bins: int) -> Floats:
     mass[np.isin(values, heavy)] = 0.0
     reached = np.cumsum(mass)
     wanted = reached[-1] * np.arange(rest) / rest
-    found = values[np.minimum(np.searchsorted(reached, wanted, side="right"), len(values) - 1)]
-    return np.unique(np.concatenate([found, heavy, np.nextafter(heavy, np.inf)]))
+    above = np.minimum(np.searchsorted(reached, wanted, side="right"), len(values) - 1)
+    # Between two numbers: an edge at a number would put the rows of the batch at the lower ends of their bins.
+    between = 0.5 * values[np.maximum(above - 1, 0)] + 0.5 * values[above]
+    return np.unique(np.concatenate([between, heavy, np.nextafter(heavy, np.inf)]))
 
 
 def _single(edges: Floats) -> NDArray[np.bool_]:
