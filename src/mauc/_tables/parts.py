@@ -164,6 +164,10 @@ class PartsTable(ScoreTable):
         row = k + 1 - (self.ends[part - 1] if part else 0)
         return f"row {row} of {self.paths[part]}" if len(self.paths) > 1 else f"row {row}"
 
+    def rows_of(self, part: int) -> int:
+        """Return the number of rows of a part."""
+        return self.ends[part] - (self.ends[part - 1] if part else 0)
+
     def slices(self, names: Sequence[str], n_rows: int) -> Iterator[Table]:
         """Yield as :meth:`ScoreTable.slices` does."""
         import pyarrow as pa
