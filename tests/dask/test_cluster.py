@@ -92,6 +92,43 @@ def test_metric_survives_the_death_of_a_worker(client, tmp_path):
     assert (tmp_path / "readings").stat().st_size > 9, "partitions were read again"
 
 
+CALLS = {
+    "pairwise_auc": (lambda Y, S: md.pairwise_auc(Y, S), lambda: mauc.pairwise_auc(y, scores)),
+    "mauc_score": (lambda Y, S: md.mauc_score(Y, S), lambda: mauc.mauc_score(y, scores)),
+    "compare_mauc": (
+        lambda Y, S: results(md.compare_mauc(Y, S, lazy(scores[:, ::-1].copy()))),
+        lambda: results(mauc.compare_mauc(y, scores, scores[:, ::-1])),
+    ),
+    "binned_mauc": (
+        lambda Y, S: md.binned_mauc(Y, S, mauc.BinnedMAUC.for_scores(y, scores)).counts,
+        lambda: mauc.BinnedMAUC.for_scores(y, scores).update(y, scores).counts,
+    ),
+    "predict_proba": (
+        lambda Y, S: LAZY_MODEL.predict_proba(S).compute(),
+        lambda: LocalClassifier(l2=0.1).fit(scores, y).predict_proba(scores),
+    ),
+}
+LAZY_MODEL = md.MAUCClassifier(l2=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_survives_the_death_of_a_worker(client, tmp_path, call):
+    if call == "predict_proba":
+        LAZY_MODEL.fit(lazy(scores), lazy(y))
+    died = tmp_path / "died"
+
+    def die_once(block):
+        if not died.exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    found = CALLS[call][0](lazy(y), lazy(scores).map_blocks(die_once, dtype=float, meta=np.zeros((0, 3))))
+    np.testing.assert_allclose(found, CALLS[call][1](), rtol=0, atol=1e-6 if call == "predict_proba" else 1e-12)
+    assert died.exists()
+
+
 @pytest.mark.slow
 def test_fit_survives_the_death_of_a_worker(client, monkeypatch):
     """In the middle of the iterations: the rows that the worker kept are read again."""

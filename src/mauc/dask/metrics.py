@@ -20,6 +20,7 @@ from mauc._validation import (
     check_pairs,
     check_real,
     check_scored_classes,
+    check_whole,
     invalid,
 )
 from mauc.dask._partitions import (
@@ -36,9 +37,19 @@ from mauc.dask._partitions import (
 )
 from mauc.metrics import BinnedMAUC, Comparison, Interval
 from mauc.metrics import partial_counts as counts
-from mauc.metrics.inference import warn_of_singles
+from mauc.metrics.inference import score_and_influence, warn_of_singles
+from mauc.metrics.out_of_core import class_shares
 from mauc.metrics.scores import ABSENT, check_pair_weights, weighted_mean
-from mauc.metrics.uncertainty import NO_DIFFERENCE, Sample, comparison, interval
+from mauc.metrics.summary import Spread, difference_of_all, spread_of_all
+from mauc.metrics.uncertainty import (
+    NO_DIFFERENCE,
+    Moments,
+    Sample,
+    comparison,
+    comparison_of_moments,
+    interval,
+    interval_of_moments,
+)
 from mauc.partition import ClassPartition
 
 __all__ = ["binned_mauc", "compare_mauc", "mauc_interval", "mauc_score", "pairwise_auc"]
@@ -116,13 +127,19 @@ def mauc_interval(
     sample_weight: Any = None,
     absent: str = "raise",
     groups: Any = None,
+    most_rows: int = 1_000_000,
 ) -> Interval:
     """Return :func:`mauc.mauc_interval` of Dask collections; input is that of :func:`pairwise_auc`.
 
-    One pass more than the score, or several over partitions of millions of scores. A partition of n rows sends back
-    the weight of its negatives at the positions of the own-class scores, added up by position: at most 32 n bytes per
-    class, 16 N bytes for all, and 64 MiB at a time. Every worker receives their sum, 8 N bytes. The client receives the
-    influence and the class of every row, 9 N bytes or more, and ``groups`` if they are given.
+    The score counts all rows. With more than ``most_rows`` rows, the standard error comes from a sample of that size,
+    as in ``mauc evaluate``: all rows of each small class, and about equally many of each large class. It allows for
+    rows that the sample may lack. The client holds the sample, and at most 33 million scores.
+
+    With ``groups`` or weights, or up to ``most_rows`` rows, the standard error counts all rows. That takes one pass
+    more than the score, or several over partitions of millions of scores. A partition of n rows sends back the weight
+    of its negatives at the positions of the own-class scores, added up by position: at most 32 n bytes per class, 16 N
+    bytes for all, and 64 MiB at a time. Every worker receives their sum, 8 N bytes. The client receives the influence
+    and the class of every row, 9 N bytes or more, and ``groups`` if they are given.
 
     Examples
     --------
@@ -141,6 +158,9 @@ def mauc_interval(
     v = scored.pair_weights()
     if v is None:
         return Interval(np.nan, np.nan, np.nan, np.nan)
+    if scored.is_large(most_rows):
+        (score,), (one,), _ = scored.sampled(v, most_rows)
+        return interval_of_moments(one.sizes, score, one.moments, level)
     sample, (found,) = scored.influences(v)
     warn_of_singles(sample, scored.labels)
     return interval(sample, *found, level)
@@ -157,6 +177,7 @@ def compare_mauc(
     sample_weight: Any = None,
     absent: str = "raise",
     groups: Any = None,
+    most_rows: int = 1_000_000,
 ) -> Comparison:
     """Return :func:`mauc.compare_mauc` of two Dask collections; input and cost are those of :func:`mauc_interval`.
 
@@ -181,6 +202,10 @@ def compare_mauc(
         return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
     if tokenize(score_a) == tokenize(score_b):
         return NO_DIFFERENCE
+    if scored.is_large(most_rows):
+        (score_of_a, score_of_b), (one, two), between = scored.sampled(v, most_rows)
+        of_a, of_b = (score_of_a, one.moments), (score_of_b, two.moments)
+        return NO_DIFFERENCE if scored.are_equal else comparison_of_moments(one.sizes, of_a, of_b, between, level)
     sample, (a, b) = scored.influences(v)
     warn_of_singles(sample, scored.labels)
     return NO_DIFFERENCE if scored.are_equal else comparison(sample, a, b, level)
@@ -257,12 +282,42 @@ class _Scored:
         """Return the weights of the class pairs, as in memory."""
         return check_pair_weights(self.labels, self.totals.partition(), self.pairs, self.absent)
 
-    def matrix(self) -> Floats:
-        """Return the pair matrix of the first model."""
+    def matrix(self, model: int = 0) -> Floats:
+        """Return the pair matrix of a model."""
         if len(self.labels) < 2:
             return np.full((1, 1), np.nan)
-        (lost,) = run(tree(sum, [task(counts.lost_in_part, self.positives[0], rows) for rows in self.rows[0]]))
-        return counts.pair_matrix(lost, self.totals.units)
+        lost = [task(counts.lost_in_part, self.positives[model], rows) for rows in self.rows[model]]
+        return counts.pair_matrix(run(tree(sum, lost))[0], self.totals.units)
+
+    def is_large(self, most_rows: int) -> bool:
+        """Return whether standard errors come from a sample: there are many rows, without weights and groups."""
+        check_whole("most_rows", most_rows, least=1000)
+        return self.totals.counts.sum() > most_rows and self.groups is None and self.totals.weights is None
+
+    def sampled(
+        self, v: Floats, most_rows: int, most_scores: int = 1 << 25
+    ) -> tuple[list[float], list[Spread], Moments]:
+        """Return the score of each model, its spread from a sample of the rows, and the moments of their difference.
+
+        Afterwards ``are_equal`` says whether all models have the same scores.
+        """
+        sizes, n_models = self.totals.counts, len(self.rows)
+        share = shared(class_shares(sizes, min(most_rows, most_scores // (len(sizes) * n_models))))
+        of_parts = list(zip(*self.rows, strict=True))
+        drawn = [task(_draw, share, number, *of_models) for number, of_models in enumerate(of_parts)]
+        equal = tree(all, [task(_are_equal, *of_models) for of_models in of_parts])
+        found, self.are_equal = run(drawn, equal)
+        codes = np.concatenate([codes for codes, _ in found]).astype(np.int64)
+        partition = ClassPartition(codes, len(sizes))
+        sample, scores, spreads, influences = Sample.of(partition, v), [], [], []
+        for model in range(n_models):
+            matrix = self.matrix(model)
+            of_model = np.concatenate([scores_of_part[model] for _, scores_of_part in found])
+            influences.append(score_and_influence(partition, of_model, v)[1])
+            scores.append(weighted_mean(matrix, v))
+            spreads.append(spread_of_all(sample.moments(influences[-1]), partition.counts, sizes, v, matrix))
+        between = sample.moments(influences[0] - influences[-1])
+        return scores, spreads, difference_of_all(between, partition.counts, sizes, v)
 
     def influences(self, v: Floats) -> tuple[Sample, list[tuple[float, Floats]]]:
         """Return the sample of all rows, and the score and the ``(N,)`` influences of each model.
@@ -316,6 +371,13 @@ def _rows(totals: ClassTotals, parameter: str, number: int, y: Any, weight: Any,
 def _count_bins(like: BinnedMAUC, number: int, scores: Any, y: Any, weight: Any) -> BinnedMAUC:
     with in_partition(number):
         return like.empty().update(y, scores, weight)
+
+
+def _draw(share: Floats, number: int, *of_models: counts.Rows) -> tuple[Ints, list[Floats]]:
+    """Return the classes of a sample of a partition, and their scores by each model."""
+    codes = of_models[0].codes
+    rows = np.flatnonzero(np.random.default_rng([0x6D617563, number]).random(len(codes)) < share[codes])
+    return codes[rows], [np.column_stack([x[rows] for x in rows_of.columns]) for rows_of in of_models]
 
 
 def _nothing(rows: counts.Rows) -> Floats:
