@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from itertools import combinations_with_replacement
 
 import pytest
 import torch
@@ -134,8 +135,8 @@ def in_ranks(rank, world, file):
     limit = timedelta(seconds=60)
     dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world, timeout=limit)
     X, y = problem(30)
-    cuts = [[k] for k in (0, 1, 7, 15, 30)] if world == 2 else [[0, 0], [0, 20], [3, 10], [10, 20], [30, 30]]
-    for cut in cuts:
+    steps = range(0, 31, 1 if world == 2 else 5)
+    for cut in combinations_with_replacement(steps, world - 1):
         edges = [0, *cut, 30]
         mine = slice(edges[rank], edges[rank + 1])
         plain, each = network(nn.BatchNorm1d(8)), network(nn.BatchNorm1d(8))
