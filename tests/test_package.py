@@ -182,8 +182,8 @@ def test_signatures(name, expected):
 
 @pytest.mark.parametrize("name", ["mauc_score", "pairwise_auc", "mauc_interval", "compare_mauc"])
 def test_namesakes_on_dask_take_the_same(name):
-    """But for threads, of which the workers' schedulers decide, measures that sort more than own scores, several models,
-    and the size of the sample of many rows."""
+    """But for threads, of which the workers' schedulers decide, measures that sort more than own scores, several
+    models, and the size of the sample of many rows."""
     pytest.importorskip("dask.array", reason="needs the extra mauc[dask]")
     namesake = getattr(pytest.importorskip("mauc.dask"), name)
     expected = signature(getattr(mauc, name))
