@@ -127,7 +127,7 @@ def test_tables_that_are_not_read_are_told(fails, model, trees, tmp_path, monkey
     assert "trees.csv does not fit in memory" in fails("fit", "trees.csv", "--target", "species")
     words = fails("predict", model, "trees.csv")
     assert "trees.csv does not fit in memory (" in words
-    assert words.endswith("are free): split it into files, and score each of them")
+    assert words.endswith("are free): save it as Parquet in a folder, and name the folder")
 
 
 def test_codes_of_patients_are_told_where_scores_are_evaluated(run):
