@@ -13,15 +13,20 @@ import pytest
         ("risks", 60),
         ("torch_parts", 40),
         ("estimators", 8),
+        ("labels", 40),
         ("tables", 15),
+        ("parts", 8),
+        ("cells", 40),
+        ("columns", 20),
+        ("forgeries", 25),
         pytest.param("fits", 6, marks=pytest.mark.slow),
     ],
 )
 def test_first_cases(part, cases):
     if part == "torch_parts":
         pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-    if part in ("tables", "fits"):
-        for library in ("skrub", "openpyxl", "pyarrow"):
+    if part in ("labels", "tables", "parts", "cells", "columns", "fits", "forgeries"):
+        for library in ("skrub", "skops", "openpyxl", "pyarrow"):
             pytest.importorskip(library, reason="needs the extras cli, excel and parquet")
     run = importlib.import_module(f"fuzz.{part}").run
     for case in range(cases):

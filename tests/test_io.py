@@ -35,6 +35,11 @@ def test_a_new_file_gets_the_umask_and_a_replaced_one_keeps_its_mode(tmp_path, u
         assert (mode(path), path.read_text()) == (kept, f"{kept}")
 
 
+def test_a_name_that_is_not_utf8_is_written_in_escapes(tmp_path):
+    write_whole(tmp_path / "r.html", os.fsdecode(b"table na\xefve.csv ") + "漢")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == "table na\\udcefve.csv 漢"
+
+
 def test_what_replaces_a_private_file_is_private_from_its_first_byte(tmp_path, monkeypatch):
     path, seen = tmp_path / "scores.csv", []
     write_whole(path, "old")

@@ -1,6 +1,7 @@
 """Every refusal names the parameter, the requirement, what came and what to do."""
 
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -41,10 +42,11 @@ def objects(*values):
     return np.array(values, dtype=object)
 
 
+LONG = Decimal("0.1234567890123456789")
 ONES, OFF = np.ones(12), 1 - np.eye(3)
 REAL, SHAPE = "must be an array of real numbers", "must have the shape (n_samples, n_classes)"
 MATRIX, OF_PAIR = "must be 'ovo', 'ova', 'ovr' or a (3, 3) matrix of weights", "weight of the pair"
-EXACT = "must hold whole numbers of at most 2**53"
+EXACT = "must hold numbers that float64 tells apart: whole ones of at most 2**53, decimals of 15 digits"
 ONE_CLASS, NAMED = "must be one class per sample", "must name the class of every sample"
 DIFFERENT = "must be two or more different classes"
 
@@ -66,6 +68,16 @@ TABLE = {
         "masked": (np.ma.masked_less(SCORES, 0), "must not be masked", "masked values", "fill the values in"),
         "large integers": (np.full((12, 3), 2**53 + 1), EXACT, "9007199254740993", "pass ranks"),
         "large objects": (changed(SCORES.astype(object), (3, 1), -(2**70)), EXACT, "1180591620717411303", "pass ranks"),
+        "huge objects": (changed(SCORES.astype(object), (3, 1), 10**400), REAL, "object", "pass numeric scores"),
+        "a list of large integers": (
+            [*SCORES.tolist()[:11], [2**60 + 1, 0.5, 0]],
+            EXACT,
+            "1152921504606846977",
+            "pass",
+        ),
+        "a long double": (SCORES / np.longdouble(3), EXACT, "0.0419", "pass ranks"),
+        "decimals": (changed(SCORES.astype(object), (3, 1), LONG), EXACT, "0.1234567890123456789", "pass ranks"),
+        "fractions": (changed(SCORES.astype(object), (3, 1), Fraction(1, 3)), EXACT, "1/3", "pass ranks"),
         "nothing": (None, SHAPE, "shape ()", "one row per sample and one column per class"),
         "three axes": (SCORES[None], SHAPE, "shape (1, 12, 3)", "one row per sample"),
         "no rows": (SCORES[:0], "must not be empty", "shape (0, 3)", "pass at least one sample and one class"),
@@ -327,6 +339,22 @@ def test_tensors_lose_their_graph():
 
 def test_an_array_without_masked_values_is_an_array():
     assert mauc_score(Y, np.ma.array(SCORES)) == mauc_score(Y, SCORES)
+
+
+def test_numbers_that_float64_tells_apart():
+    expected = mauc_score(Y, SCORES.round(9))
+    decimals = np.array([[Decimal(str(x)) for x in row] for row in SCORES.round(9).tolist()])
+    for scores in (decimals, decimals.tolist(), SCORES.round(9).astype(np.longdouble)):
+        assert mauc_score(Y, scores) == expected
+    assert mauc_score([0, 1], [[2**53, 0.5], [1e300, 0.75]]) == 0.5
+
+
+def test_whole_numbers_of_a_table_beside_fractions():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"ant": np.arange(12) + 2**60, "bee": 0.5, "cat": 0.25})
+    with pytest.raises(ValueError, match="y_score must hold numbers that float64 tells apart"):
+        mauc_score(Y, table)
+    assert 0.0 <= mauc_score(Y, table.assign(ant=np.arange(12))) <= 1.0
 
 
 def test_whole_numbers_up_to_the_limit():

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing, check_array, column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from mauc._labels import positions
 from mauc._validation import check_classes, check_hashable, invalid, is_missing, listing, scores_of, unwrap
 from mauc.activations import activate
 from mauc.metrics import mauc_score
@@ -71,7 +72,7 @@ def mauc_of_known(
     a search into NaN.
     """
     there, codes = check_classes(y)
-    known = np.isin(there, classes)
+    known = positions(there, classes) >= 0
     if not known.all() and known.any():
         warnings.warn(
             f"classes that were not in the training part are left out of the multiclass AUC: {listing(there[~known])}; "

@@ -5,15 +5,15 @@ and what to do. The last part is left out if the requirement already says it.
 """
 
 import numbers
-import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from mauc._labels import class_within, columns_of, names_of, positions
 from mauc._typing import PairName
 
 PAIRS = get_args(PairName)
@@ -147,7 +147,7 @@ def check_scores(scores: ArrayLike, parameter: str = "y_score") -> NDArray[np.fl
     given = unwrap(scores, parameter)
     try:
         array = _real(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         came = f"{type(scores).__name__} of {scores.dtype}" if hasattr(scores, "dtype") else type(scores).__name__
         raise invalid(parameter, "must be an array of real numbers", came, "pass numeric scores") from None
     if array.ndim != 2:
@@ -156,22 +156,42 @@ def check_scores(scores: ArrayLike, parameter: str = "y_score") -> NDArray[np.fl
     if array.size == 0:
         raise invalid(parameter, "must not be empty", f"shape {array.shape}", "pass at least one sample and one class")
     if array is not given:
-        _check_exact(np.asarray(given), parameter)
+        _check_exact(given, array, parameter)
     _check_finite(array, parameter, DROP)
     return array
 
 
-def _check_exact(array: NDArray[Any], parameter: str) -> None:
-    """Refuse whole numbers above 2**53: float64 rounds different ones to the same number, which would tie them."""
-    largest = 0
-    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+def _check_exact(given: Any, scores: NDArray[np.floating], parameter: str) -> None:
+    """Refuse numbers that float64 cannot hold: it rounds different ones to the same number, which would tie them."""
+    array = np.asarray(given)
+    if array.dtype == np.float64 and not isinstance(given, np.ndarray) and np.abs(scores).max() >= 2**53:
+        # NumPy turned whole numbers beside fractions into float64, those of a list and of the columns of a table.
+        of_polars = given.rows() if hasattr(given, "rows") else given
+        array = np.asarray(given.astype(object) if hasattr(given, "astype") else of_polars, dtype=object)
+    changed = None
+    if array.dtype == object:
+        changed = next((value for value in array.flat if not _fits_float64(value)), None)
+    elif array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         largest = max(int(array.max()), -int(array.min()))
-    elif array.dtype == object:
-        largest = max((abs(int(v)) for v in array.flat if isinstance(v, numbers.Integral)), default=0)
-    if largest > 2**53:
+        changed = largest if largest > 2**53 else None
+    elif array.dtype.itemsize > 8:
+        rounded = array[np.isfinite(array) & (array != scores.reshape(array.shape))]
+        changed = rounded.flat[0] if rounded.size else None
+    if changed is not None:
         advice = "subtract a common number, or pass ranks, as scipy.stats.rankdata(y_score, axis=0) gives them"
-        requirement = "must hold whole numbers of at most 2**53, since float64 merges larger ones"
-        raise invalid(parameter, requirement, largest, advice)
+        requirement = "must hold numbers that float64 tells apart: whole ones of at most 2**53, decimals of 15 digits"
+        raise invalid(parameter, requirement, changed, advice)
+
+
+def _fits_float64(value: Any) -> bool:
+    """Return whether float64 holds a number so that no other number becomes the same; True for missing values."""
+    if value is None or isinstance(value, float):
+        return True
+    if isinstance(value, numbers.Integral):
+        return abs(int(value)) <= 2**53
+    if isinstance(value, Decimal):
+        return not value.is_finite() or Decimal(repr(float(value))) == value
+    return bool(value == float(value) or value != value)
 
 
 def check_weights(sample_weight: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -205,26 +225,39 @@ def check_sample_weight(
     return weight
 
 
-def check_row_values(values: ArrayLike, n_rows: int, parameter: str, advice: str) -> NDArray[Any]:
-    """Return an ``(N,)`` array without missing values."""
-    array = np.asarray(unwrap(values, parameter))
+def _label_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
+    """Return an array of labels as they are: of a list with a string in it, NumPy makes strings, NaN included."""
+    array = _as_array(values, parameter)
+    if array.dtype.kind in "SU" and array.ndim == 1 and not isinstance(values, np.ndarray):
+        original = np.asarray(values, dtype=object)
+        kind = str if array.dtype.kind == "U" else bytes
+        return array if all(isinstance(value, kind) for value in original) else original
+    return array
+
+
+def check_row_values(
+    values: ArrayLike, n_rows: int, parameter: str, advice: str
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the texts of the sorted distinct values, and the ``(N,)`` position of each; refuse missing values."""
+    array = _label_array(values, parameter)
     if array.shape != (n_rows,):
         raise invalid(parameter, f"must have the shape ({n_rows},)", f"{array.shape}", advice)
     if array.dtype.kind in "fOMm":
-        row = next((k for k, value in enumerate(array.tolist()) if is_missing(value)), None)
-        if row is not None:
-            raise invalid(parameter, "must hold a value for every row", f"{array[row]!r} in row {row}", advice)
-    return array
+        missing = next(((k, value) for k, value in enumerate(array.tolist()) if is_missing(value)), None)
+        if missing is not None:
+            came = f"{missing[1]!r} in row {missing[0]}"
+            raise invalid(parameter, "must hold a value for every row", came, advice)
+    values, codes = _distinct(array, parameter, "must hold values of one kind")
+    return names_of(values), codes
 
 
 def check_groups(groups: ArrayLike | None, n_rows: int, *, least: int = 1) -> NDArray[np.int64] | None:
     """Return the ``(N,)`` number 0, 1, … of the group of each row, of ``least`` groups or more; None for None."""
     if groups is None:
         return None
-    array = check_row_values(groups, n_rows, "groups", "pass the group of each row, such as the patient")
-    names, codes = _distinct(array, "groups", "must hold values of one kind")
+    names, codes = check_row_values(groups, n_rows, "groups", "pass the group of each row, such as the patient")
     if len(names) < least:
-        raise invalid("groups", f"must be {least} or more", f"only {names[0]!s}", "pass no groups, or other ones")
+        raise invalid("groups", f"must be {least} or more", f"only {names[0]}", "pass no groups, or other ones")
     return codes
 
 
@@ -243,23 +276,33 @@ def check_predicted(y_pred: ArrayLike | None, labels: Any, n_rows: int) -> NDArr
     """Return the ``(N,)`` positions of the predicted classes in ``labels``, -1 for others; None for None."""
     if y_pred is None:
         return None
-    array = np.asarray(unwrap(y_pred, "y_pred"))
+    array = _label_array(y_pred, "y_pred")
     if array.shape != (n_rows,):
         advice = "pass one predicted class for each row"
         raise invalid("y_pred", f"must have the shape ({n_rows},)", f"{array.shape}", advice)
-    exact = {str(name): k for k, name in enumerate(labels)}
-    written = Counter(map(_written, exact))  # the texts 1 and 1.0 may be two classes
-    position = {_written(name): k for name, k in exact.items() if written[_written(name)] == 1} | exact
-    found = (position.get(str(name), position.get(_written(name), -1)) for name in array.tolist())
-    return np.fromiter(found, np.int64, n_rows)
+    found = positions(array, labels)
+    if (found < 0).all():
+        came = f"{names_of(array[:1])[0]} and no class of {listing(names_of(labels))}"
+        raise invalid("y_pred", "must hold classes of the scores", came, "pass the names of the classes, as in y_true")
+    return found
 
 
 def class_position(parameter: str, name: Any, labels: NDArray[Any]) -> int:
     """Return the position of a class that an argument names."""
-    known = labels.tolist()
-    if name not in known:
-        raise invalid(parameter, "must name one of the classes", repr(name), f"choose from {listing(known)}")
-    return int(known.index(name))
+    (found,) = positions([name], labels).tolist()
+    if found < 0:
+        known = listing(names_of(labels))
+        raise invalid(parameter, "must name one of the classes", repr(name), f"choose from {known}")
+    return int(found)
+
+
+def check_model_names(models: Iterable[Any], parameter: str) -> list[str]:
+    """Return the names of models as text; refuse two that have the same text."""
+    names = list(map(str, models))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise invalid(parameter, "must hold models with different names", f"{twice!r} twice", "rename one of them")
+    return names
 
 
 def check_pair_name(pairs: str) -> str:
@@ -268,8 +311,11 @@ def check_pair_name(pairs: str) -> str:
     return "ova" if name == "ovr" else name
 
 
-def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
-    """Return the name, or a matrix of finite weights of at least 0, not all 0 off the diagonal."""
+def check_pairs(pairs: Any, n_classes: int, labels: Any = None) -> str | NDArray[np.float64]:
+    """Return the name, or a matrix of finite weights of at least 0, not all 0 off the diagonal.
+
+    The rows and columns of a data frame are matched by the names of the classes, as those of scores are.
+    """
     if isinstance(pairs, str):
         return check_pair_name(pairs)
     requirement = f"must be 'ovo', 'ova', 'ovr' or a ({n_classes}, {n_classes}) matrix of weights"
@@ -282,7 +328,20 @@ def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
         raise invalid("pairs", requirement, f"the negative weight {matrix.min():g}", "pass weights >= 0")
     if not matrix[~np.eye(n_classes, dtype=bool)].any():
         raise invalid("pairs", requirement, "no positive weight off the diagonal", advice)
-    return matrix
+    return in_class_order(pairs, matrix, np.arange(n_classes) if labels is None else labels, "pairs")
+
+
+def in_class_order(given: Any, values: NDArray[Any], labels: Any, parameter: str) -> NDArray[Any]:
+    """Return the values of a series, or of a data frame, with their axes in the order of the classes that it names."""
+    rows = _places(list(given.index), labels, parameter) if hasattr(given, "iloc") else None
+    names = _column_names(given) if values.ndim == 2 else None
+    columns = None if names is None else _places(names, labels, parameter)
+    named = [order for order in (rows, columns) if order is not None]
+    if values.ndim == 2 and len(named) == 1 and named[0] != sorted(named[0]):
+        advice = "name both, or pass both in the order of the classes"
+        raise invalid(parameter, "must have rows and columns of the same names", "names of one of them", advice)
+    values = values if rows is None else values[rows]
+    return values if columns is None else values[:, columns]
 
 
 def check_codes(y: ArrayLike, n_samples: int, n_classes: int) -> NDArray[np.int64]:
@@ -303,11 +362,7 @@ def check_codes(y: ArrayLike, n_samples: int, n_classes: int) -> NDArray[np.int6
 
 def check_classes(y: ArrayLike, parameter: str = "y_true") -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted distinct classes, and the code of each sample: the position of its class among them."""
-    array = _as_array(y, parameter)
-    if array.dtype.kind == "U" and not isinstance(y, np.ndarray) and array.ndim == 1:
-        # NumPy has turned a list with a string in it into strings, NaN and numbers included.
-        original = np.asarray(y, dtype=object)
-        array = array if all(isinstance(v, str) for v in original) else original
+    array = _label_array(y, parameter)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -352,9 +407,9 @@ def check_hashable(labels: NDArray[Any], parameter: str) -> None:
 
 def check_labels(labels: ArrayLike) -> NDArray[Any]:
     """Return the classes of the columns: two or more, all different."""
-    names = _as_array(labels, "labels")
+    names = _label_array(labels, "labels")
     check_hashable(names, "labels")
-    if names.ndim != 1 or len(set(names.tolist())) != len(names) or len(names) < 2:
+    if names.ndim != 1 or len(set(names_of(names))) != len(names) or len(names) < 2:
         came = f"{labels!r}"
         raise invalid("labels", "must be two or more different classes", came, "name the columns of y_score, in order")
     return names
@@ -407,43 +462,58 @@ def check_scored_classes(
         raise invalid(parameter, "must have one column per class", came, advice)
     codes = inverse
     if labels is not None:
-        column = {name: k for k, name in enumerate(names.tolist())}
-        unknown = [c for c in classes.tolist() if c not in column]
-        if unknown:
-            came, advice = f"{listing(names)} without {listing(unknown)}", "add them, or drop their samples"
+        column = positions(classes, names)
+        if (column < 0).any():
+            came, advice = f"{listing(names)} without {listing(classes[column < 0])}", "add them, or drop their samples"
             raise invalid("labels", "must name every class of y_true", came, advice)
-        codes = np.array([column[c] for c in classes.tolist()], dtype=np.int64)[inverse]
+        codes = column[inverse]
     return ScoredClasses(codes, names, scores, check_sample_weight(sample_weight, codes, len(names), names))
 
 
 def _columns_by_name(scores: Any, classes: NDArray[Any], parameter: str) -> list[int] | None:
     """Return the column of each class in a data frame, or the class of a single named column.
 
-    A name matches a class if both are equal or have the same text, as 1, 1.0, "1" and "1.0" have; all names may have
-    the same text before the class, as "p_1" and "p_2". None, columns are matched by position: no name matches, or the
-    names are pandas' default 0, 1, …. If only some names match, the function raises an error.
+    None, columns are matched by position: no name matches, or the names are the default ones of pandas and polars.
     """
     names = _column_names(scores)
-    if names is None or names == list(range(len(names))):
+    if names is None:
         return None
-    wanted = classes.tolist()
-    for form in (lambda name: name, _written):
-        have, want = [form(name) for name in names], [form(c) for c in wanted]
-        if len(have) == 1 and len(want) == 2 and have[0] in want:
-            return [want.index(have[0])]
-        if len(set(have)) == len(have) == len(want) and set(have) == set(want):
-            return [have.index(c) for c in want]
-    have = list(map(str, names))
-    for want in ([_written(c) for c in wanted], list(map(str, wanted))):
-        for before in (name.removesuffix(want[0]) for name in have if name.endswith(want[0])):
-            if len(have) == len(want) and set(have) == {before + c for c in want}:
-                return [have.index(before + c) for c in want]
-    if not {_written(name) for name in names} & {_written(c) for c in wanted}:
+    if len(names) == 1 and len(classes) == 2:
+        return _class_of_column(scores, names[0], classes, parameter)
+    return _places(names, classes, parameter)
+
+
+def _places(names: list[Any], classes: Any, parameter: str) -> list[int] | None:
+    """Return the column of each class by the names of columns, None if they are matched by position.
+
+    If only some names match, the function raises an error.
+    """
+    of_pandas = all(name == k and _is_whole(name) for k, name in enumerate(names))
+    if of_pandas or names == [f"column_{k}" for k in range(len(names))]:
         return None
-    came = f"the columns {listing(names)} for the classes {listing(wanted)}"
-    advice = "keep one column per class, named after it; pass labels=[…] if y_true lacks a class, or an array to match "
-    advice += "columns by position"
-    raise invalid(parameter, "must have all columns named after the classes, or none", came, advice)
+    columns, partly = columns_of(names, classes)
+    if partly:
+        came = f"the columns {listing(names)} for the classes {listing(names_of(classes))}"
+        advice = "keep one column per class, named after it; pass labels=[…] if y_true lacks a class, or an array to "
+        raise invalid(
+            parameter,
+            "must have all columns named after the classes, or none",
+            came,
+            f"{advice}match columns by position",
+        )
+    return columns
+
+
+def _class_of_column(scores: Any, name: Any, classes: NDArray[Any], parameter: str) -> list[int] | None:
+    """Return the class of the only column of scores of two classes; None, the second, if it is not named after one."""
+    (found,) = positions([name], classes).tolist()
+    meant = found if found >= 0 else class_within(name, classes)
+    is_default = hasattr(scores, "columns") and _is_whole(name)
+    if meant == 0 and (found < 0 or is_default):
+        came = f"the one column {name!r} for the classes {listing(names_of(classes))}"
+        advice = "pass an array with the scores of the second class, or a column named after its class"
+        raise invalid(parameter, "must say which class a single column scores", came, advice)
+    return [found] if found >= 0 else None
 
 
 def _column_names(scores: Any) -> list[Any] | None:
@@ -453,10 +523,6 @@ def _column_names(scores: Any) -> list[Any] | None:
             return list(getattr(scores, attribute))
     name = getattr(scores, "name", None)
     return None if name is None else [name]
-
-
-def _written(name: Any) -> str:
-    return re.sub(r"^(-?\d+)\.0$", r"\1", str(name))
 
 
 def scores_of(estimator: Any, X: Any) -> Any:

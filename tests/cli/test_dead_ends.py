@@ -23,7 +23,7 @@ def test_names_with_separators_come_back(run, trees):
     assert json.loads(found.stdout)["models"][0]["mauc"]["score"] > 0.8
 
 
-def test_a_class_that_training_left_out_is_left_out_of_the_judgement(run, fails, trees, monkeypatch):
+def test_a_class_that_training_left_out_is_left_out_of_the_judgement(run, fails, trees):
     trees.loc[0, "species"] = "fir"
     trees.to_csv("trees.csv", index=False)
     assert run("fit", "trees.csv", "--target", "species", *QUICK, "--min-rows", "2").exit_code == 0
@@ -36,10 +36,7 @@ def test_a_class_that_training_left_out_is_left_out_of_the_judgement(run, fails,
     whole = json.loads(run(*call, "--json").stdout)
     for name in ("scores", "other"):
         pd.read_csv(f"{name}.csv").to_parquet(f"{name}.parquet")
-    with monkeypatch.context() as patch:
-        patch.setattr("mauc._tables.parts.available_memory", lambda: 1000.0)
-        streamed = run(*(each.replace(".csv", ".parquet") for each in call), "--json")
-    assert "scores.parquet (" in streamed.stderr, "read in parts"
+    streamed = run(*(each.replace(".csv", ".parquet") for each in call), "--json")
     assert "1 row of scores.parquet left out" in streamed.stderr
     for one, other in zip(json.loads(streamed.stdout)["models"], whole["models"], strict=True):
         assert one["mauc"] == pytest.approx(other["mauc"])
@@ -123,13 +120,14 @@ def test_rows_that_were_trained_on_are_named(run):
 def test_tables_that_are_not_read_are_told(fails, model, trees, tmp_path, monkeypatch):
     (tmp_path / "big").mkdir()
     trees.to_csv(tmp_path / "big" / "a.csv", index=False)
-    for call in (("fit", "big", "--target", "species"), ("predict", model, "big")):
-        assert "big is a folder: name a file in it that ends in" in fails(*call)
+    words = fails("fit", "big", "--target", "species")
+    assert "big is a folder: name a file in it that ends in" in words
+    assert "big/a.csv is not Parquet, and the files of a folder must be" in fails("predict", model, "big")
     monkeypatch.setattr("mauc._tables.parts.available_memory", lambda: 10_000.0)
     assert "trees.csv does not fit in memory" in fails("fit", "trees.csv", "--target", "species")
     words = fails("predict", model, "trees.csv")
     assert "trees.csv does not fit in memory (" in words
-    assert words.endswith("are free): split it into files, and score each of them")
+    assert words.endswith("are free): save it as Parquet in a folder, and name the folder")
 
 
 def test_codes_of_patients_are_told_where_scores_are_evaluated(run):
@@ -142,3 +140,10 @@ def test_codes_of_patients_are_told_where_scores_are_evaluated(run):
     rooms = np.arange(90) % 30
     scores.assign(y=np.where(rooms < 15, "a", "b"), room_number=rooms).to_csv("s.csv", index=False)
     assert "holds codes" not in run(*call).stderr, "a number that measures"
+
+
+def test_a_word_among_numbers_of_new_rows_is_told_once(run, model, trees):
+    trees.assign(height=trees["height"].astype(object).where(trees.index > 3, "unknown")).to_csv("new.csv", index=False)
+    found = run("predict", model, "new.csv")
+    assert "'height' held numbers in training and has 4 values that are not numbers, such as 'unknown'" in found.stderr
+    assert "read as text" not in found.stderr

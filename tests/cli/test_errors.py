@@ -1,7 +1,9 @@
 """How errors read, and the options that every command has."""
 
 import errno
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("typer", reason="needs the extra mauc[cli]")
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 from mauc._cli import app
 from mauc._cli.app import with_common_options
 from mauc._tables.errors import Failure, Usage, explain
+from mauc._tables.read import has_class
 
 
 @pytest.mark.parametrize(
@@ -23,7 +26,11 @@ from mauc._tables.errors import Failure, Usage, explain
         (OSError(errno.EROFS, "read-only", "x.csv"), "no permission for x.csv"),
         (FileNotFoundError(errno.ENOENT, "none", "x.csv"), "File not found: x.csv"),
         (OSError("something else"), "something else"),
+        (OSError(errno.EFBIG, "File too large", "x.csv"), "no space left to write x.csv"),
+        (OSError(errno.EIO, "Input/output error", "x.csv"), "x.csv: Input/output error: check it, or choose another"),
         (MemoryError(), "not enough memory"),
+        (ImportError("_ufuncs.so: failed to map segment from shared object", name="_ufuncs"), "not enough memory"),
+        (ImportError("libgomp.so.1: cannot open shared object file", name="_trees"), "libgomp.so.1: cannot open"),
         (ModuleNotFoundError("No module named 'torch'", name="torch"), "this needs torch, which is not installed"),
         (ValueError("first line\nsecond"), "first line"),
         (KeyError("x"), "unexpected KeyError: 'x'\n--debug shows where"),
@@ -60,11 +67,12 @@ def test_warnings_become_notes():
     @with_common_options
     def work() -> None:
         for _ in range(2):
-            warnings.warn("mind the gap", UserWarning, stacklevel=1)
-        warnings.warn("for programmers", DeprecationWarning, stacklevel=1)
+            has_class(np.array([True, False]), "y", Path("t.csv"))
+        for category in (UserWarning, RuntimeWarning, DeprecationWarning):
+            warnings.warn("of a library", category, stacklevel=1)
 
     result = CliRunner().invoke(app, [])
-    assert (result.exit_code, result.stderr) == (0, "note: mind the gap\n")
+    assert (result.exit_code, result.stderr) == (0, "note: 1 row of t.csv without a class in 'y' is left out\n")
     assert CliRunner().invoke(app, ["--quiet"]).output == ""
 
 

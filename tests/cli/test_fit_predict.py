@@ -3,7 +3,10 @@
 import gzip
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -317,7 +320,7 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
 
     (tmp_path / "text.skops").write_text("no model")
     skops.io.dump(LogisticRegression(), tmp_path / "other.skops")
-    tag = {"format": "mauc model 5"}
+    tag = {"format": "mauc model 6"}
     skops.io.dump(tag, tmp_path / "tag.skops")
     skops.io.dump(tag | dict.fromkeys(("classifier", "kinds", "target", "about"), 3), tmp_path / "3.skops")
     for name in ("text.skops", "other.skops", "tag.skops", "3.skops"):
@@ -434,6 +437,57 @@ def test_streams_and_days_first(run, fails, trees, tmp_path):
     assert told.exit_code == 0, told.output
     assert "had dates with the day first in training" in told.stderr
     assert "--out - and --json both write" in fails("predict", "model.skops", "iso.csv", "--out", "-", "--json", code=2)
+
+
+def test_a_cell_that_is_no_date_costs_itself(run, trees, tmp_path):
+    """In new rows, and in those of training."""
+    days = pd.to_datetime(trees["seen"]).dt.strftime("%d/%m/%Y")
+    trees.assign(seen=days).to_csv("t.csv", index=False)
+    trees.assign(seen=days.mask(trees.index == 7, "-")).to_csv("dash.csv", index=False)
+    for name in ("t", "dash"):
+        fit = run("fit", f"{name}.csv", "--target", "species", "--out", f"{name}.skops", "--no-importance")
+        assert fit.exit_code == 0, fit.output
+        assert "1 date (seen)" in fit.stdout
+    assert "column 'seen' of dash.csv holds dates, and '-' among them (1 in all): treated as missing" in fit.stderr
+    odd = {2: "-", 5: "unknown", 11: "31/02/2024"}
+    found = {}
+    for name, cells in (("clean", {}), ("odd", odd)):
+        trees.assign(seen=days.where(~days.index.isin(cells), days.index.map(cells))).head(20).to_csv("new.csv")
+        told = run("predict", "t.skops", "new.csv", "--out", f"{name}.csv")
+        assert told.exit_code == 0, told.output
+        found[name] = pd.read_csv(f"{name}.csv").filter(like="score:")
+    assert "here holds '-' (row 3, 3 in all): treated as missing" in told.stderr
+    changed = (found["clean"] != found["odd"]).any(axis=1)
+    assert set(np.flatnonzero(changed)) <= set(odd)
+
+
+@pytest.mark.parametrize("bad", ["inf", "1e39"])
+def test_a_number_that_is_too_large_is_told_beside_a_missing_one(fails, trees, bad):
+    cells = trees["height"].astype(object)
+    cells[3], cells[4] = "?", bad
+    trees.assign(height=cells).to_csv("t.csv", index=False)
+    assert "column 'height' of t.csv h" in fails("fit", "t.csv", "--target", "species")
+
+
+def test_scores_on_standard_output_are_utf8(model, trees, tmp_path):
+    trees.head(3).assign(note="漢").to_csv("new.csv", index=False)
+    call = [sys.executable, "-m", "mauc", "predict", model, "new.csv", "--keep", "note", "--out", "-"]
+    done = subprocess.run(call, env={**os.environ, "PYTHONIOENCODING": "cp1252"}, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert pd.read_csv(io.BytesIO(done.stdout), encoding="utf-8")["note"].tolist() == ["漢"] * 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_names_of_files_that_are_not_utf8(run, trees):
+    table, model = os.fsdecode(b"na\xefve.csv"), os.fsdecode(b"mod\xe8le.skops")
+    trees.to_csv(table, index=False)
+    for call in (
+        ("fit", table, "--target", "species", "--out", model, "--no-importance"),
+        ("predict", model, table, "--out", os.fsdecode(b"\xe9.csv")),
+        ("evaluate", os.fsdecode(b"\xe9.csv"), "--target", "species"),
+    ):
+        result = run(*call)
+        assert result.exit_code == 0, result.output
 
 
 def write(name, header, *columns):

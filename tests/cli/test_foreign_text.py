@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import sys
 
 import numpy as np
@@ -178,6 +179,24 @@ def test_a_target_that_is_named_as_scores_are_is_no_score(run, tmp_path):
     result = run("evaluate", "s.csv", "--target", "score:y", "--json", "--no-report")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["absent"] == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs ulimit")
+@pytest.mark.parametrize("unbuffered", ["1", ""])
+def test_results_that_fit_in_part_are_an_error(tmp_path, unbuffered):
+    """Without a buffer, Python writes once, and drops what the disk does not take."""
+    command = f"ulimit -f 1; exec '{sys.executable}' -m mauc evaluate --help > help.txt"
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "mauc: no space left for the output: free some, or send it to another place\n",
+    )
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

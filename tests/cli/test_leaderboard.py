@@ -266,9 +266,7 @@ def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
     assert told.exit_code == 0, told.output
     cut = "extra trees, logistic regression were not trained: the limit allows only a small forest"
     assert cut in told.stdout
-    assert (
-        "A faster machine may choose another model; with --time-limit 10 or more, the stack is trained." in told.stdout
-    )
+    assert "A faster machine may choose another model; with 10 seconds or more, the stack is trained." in told.stdout
     assert "Only one model was trained: small forest" in told.stdout
     assert cut in Path("r.html").read_text()
     found = json.loads(run(*call, "--json").stdout)
@@ -300,3 +298,26 @@ def test_progress_elsewhere_is_one_line_for_each_model(capsys):
         seen = capsys.readouterr()
         assert seen.err == "a: validation MAUC 0.7500, 3.2 s\n" * lines
         assert seen.out == ""
+
+
+def test_records_of_single_rows_are_left_out(run, fails, trees, tmp_path):
+    trees["plot"] = [f"plot {k}" for k in trees["plot"]]
+    trees.to_csv("trees.csv", index=False)
+    call = ("fit", "trees.csv", "--target", "species", "--no-importance", "--no-report", "--group", "plot", "--json")
+    assert run(*call, "--out", "with.skops").exit_code == 0
+    told = run(*call, "--out", "without.skops", "--no-row-records")
+    assert json.loads(told.stdout)["files"] == {"model": "without.skops"}
+    assert {path.name for path in tmp_path.glob("with*")} == {"with.skops", "with.scores.npz", "without.skops"}
+    saved = np.load("with.scores.npz")
+    assert saved["groups"].dtype.kind == "i", "no names of groups"
+    assert len(read_model(Path("with.skops")).trained) > 0
+    assert len(read_model(Path("without.skops")).trained) == 0
+    assert "trained_on" not in run("predict", "without.skops", "trees.csv", "--out", "-").stdout
+    assert "File not found: without.scores.npz" in fails("compare", "with.skops", "without.skops")
+
+
+def test_names_of_groups_and_their_numbers_give_the_same_interval(run, trees):
+    made = run("fit", "trees.csv", "--target", "species", "--no-importance", "--no-report", "--group", "plot", "--json")
+    found = run("evaluate", "model.scores.npz", "--no-report", "--json")
+    first, second = (json.loads(each.stdout)["models"][0]["mauc"] for each in (made, found))
+    assert first == second

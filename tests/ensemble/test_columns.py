@@ -342,6 +342,14 @@ def test_quick_columns_keep_the_order_of_texts():
     assert columns.get_feature_names_out().tolist() == ["size", "code_place"]
 
 
+def test_quick_columns_compare_whole_texts():
+    """Fifty addresses of one site begin alike."""
+    pd = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+    pages = [f"https://www.example.org/a/long/path/of/one/site/page/{k:02d}" for k in range(50)]
+    columns = TableColumns(quick=True).fit(pd.DataFrame({"page": pages}))
+    np.testing.assert_array_equal(columns.transform(pd.DataFrame({"page": pages}))[:, 0], np.arange(50))
+
+
 def test_a_cell_that_is_a_mistake_does_not_hide_the_others():
     pd = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
     rng = np.random.default_rng(0)

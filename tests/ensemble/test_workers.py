@@ -210,7 +210,7 @@ def test_columns_of_texts_that_are_ready_are_kept_and_all_are_as_without_a_limit
     expected = MAUCStackingClassifier().fit(dated, y, weight)
     model = MAUCStackingClassifier()
     model._train(dated, y, weight, extra=dated[60:], deadline=later(), workers=workers)
-    assert [type(steps[-1]).__name__ for steps in model.columns_.steps_.values()][-1] == "DatetimeEncoder"
+    assert [type(steps[-1]).__name__ for steps in model.columns_.steps_.values()][-1] == "DateColumn"
     np.testing.assert_array_equal(model.predict_proba(dated), expected.predict_proba(dated))
     alone = MAUCStackingClassifier().fit(X[:60], y[:60])
     model = MAUCStackingClassifier()

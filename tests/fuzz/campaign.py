@@ -20,7 +20,12 @@ SHARES = {
     "torch_parts": 0.015,
     "estimators": 0.005,
     "tables": 0.005,
+    "parts": 0.003,
+    "cells": 0.01,
+    "columns": 0.005,
     "fits": 0.001,
+    "forgeries": 0.001,
+    "labels": 0.005,
 }
 CHUNK = 250
 

@@ -78,17 +78,4 @@ def _parquet(rng, table, folder):
     return folder / "t.parquet", Reading()
 
 
-def _arff(rng, table, folder):
-    def quoted(value):
-        return "'" + re.sub(r"(['\\])", r"\\\1", value) + "'"
-
-    lines = ["@relation t"]
-    for name in table.columns:
-        lines.append(f"@attribute {quoted(name)} {'numeric' if table[name].dtype.kind == 'f' else 'string'}")
-    cells = table.map(lambda v: "?" if pd.isna(v) else quoted(v) if isinstance(v, str) else repr(float(v)))
-    lines += ["@data", *(",".join(row) for row in cells.to_numpy())]
-    (folder / "t.arff").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return folder / "t.arff", Reading()
-
-
-FORMS = (_text, _text, _excel, _arff, _parquet)
+FORMS = (_text, _text, _excel, _parquet)

@@ -503,3 +503,16 @@ def test_pairs_that_are_no_products_have_no_log_loss():
     MAUCClassifier(pairs=pairs, log_loss=0.0, tol=1e-2).fit(*blobs())
     with pytest.raises(ValueError, match="log_loss needs pairs that are products a_i b_j"):
         MAUCClassifier(pairs=pairs, log_loss=1.0).fit(*blobs())
+
+
+@pytest.mark.parametrize("options", [{}, {"surrogate": "squared", "log_loss": 0.0}, {"fit_intercept": False}])
+@pytest.mark.parametrize("scale", [1e30, 1e100, 1e160, 1e300])
+def test_features_too_large_for_a_step_are_an_error(scale, options):
+    """Before, the coefficients were NaN from 1e155 on, and 0 from 1e30 on, without a word."""
+    y = np.arange(60) % 3
+    X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
+    with pytest.raises(ValueError, match="divide the features by a common number"):
+        MAUCClassifier(**options).fit(scale * X, y)
+    far = MAUCClassifier(**options, max_iter=500).fit(1e15 * X, y)
+    assert np.isfinite(far.coef_).all()
+    assert far.score(1e15 * X, y) > 0.6

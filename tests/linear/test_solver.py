@@ -136,7 +136,7 @@ def test_lbfgs_turns_back_from_where_there_is_no_number():
     assert np.isfinite(solution.curve).all()
 
 
-def test_no_number_at_the_start_is_no_solution():
-    solution = minimize(lambda x: (1.0, np.full(2, np.nan)), np.zeros(2), max_iter=100, tol=1e-9)
-    assert not solution.converged
-    assert "not finite" in solution.message
+@pytest.mark.parametrize(("value", "slope"), [(1.0, np.nan), (np.inf, 1.0), (1.0, 1e21), (1.0, np.inf)])
+def test_no_number_or_no_possible_step_at_the_start_is_an_error(value, slope):
+    with pytest.raises(ValueError, match=r"^X must lead to a finite objective and a gradient of at most 1e\+20"):
+        minimize(lambda x: (value, np.full(2, slope)), np.zeros(2), max_iter=100, tol=1e-9)

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from cv_study import DESIGNS, rejections
 from scipy import stats
+from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc import compare_cv_scores
 
@@ -41,7 +43,16 @@ def test_results_of_cross_validate():
 def test_equal_scores():
     found = compare_cv_scores([0.9, 0.8], [0.9, 0.8], test_size=0.5)
     assert (found.difference, found.stderr, found.pvalue) == (0.0, 0.0, 1.0)
-    assert 0.0 < compare_cv_scores([0.9, 0.8], [0.8, 0.7], test_size=0.5).pvalue < 1.0
+    assert 0.0 < compare_cv_scores([0.9, 0.8], [0.8, 0.71], test_size=0.5).pvalue < 1.0
+
+
+@pytest.mark.parametrize("scores", [[0.75, 0.5, 0.25], [0.9, 0.8, 0.7], [3.0, 1.0, 2.0]])
+def test_one_difference_on_all_splits_has_no_test(scores):
+    """Its variance is estimated as 0, or as rounding: the p-value was 2e-308, or 1e-30."""
+    with pytest.warns(UndefinedMetricWarning, match=r"the scores differ by 0.1 on every split: the variance"):
+        found = compare_cv_scores(np.add(scores, 0.1), scores, test_size=0.2)
+    assert found.difference == pytest.approx(0.1)
+    assert np.isnan([found.low, found.high, found.stderr, found.pvalue]).all()
 
 
 @pytest.mark.parametrize(
@@ -81,3 +92,12 @@ def test_size_over_splits_of_equal_models():
         rejected["plain"] += stats.ttest_rel(*scores.values()).pvalue < 0.05
     assert rejected["corrected"] / draws < 0.1
     assert rejected["plain"] / draws > 0.15
+
+
+def test_every_design_of_the_study_runs():
+    for design in DESIGNS:
+        assert len(list(design.splits(np.random.default_rng(0), np.repeat([0, 1, 2], 10)))) == (
+            design.n_folds * design.repeats
+        )
+    corrected, plain = rejections(DESIGNS[0], draws=3)
+    assert 0.0 <= corrected <= plain <= 1.0

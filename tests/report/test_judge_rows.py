@@ -90,3 +90,24 @@ def test_the_interval_of_a_pair_counts_errors_that_the_sample_does_not_have():
     )
     assert sample.score == whole.score
     assert whole.stderr < sample.stderr < 2.0 * whole.stderr
+
+
+@pytest.mark.parametrize("most_rows", [10_000, 500])
+def test_given_predictions_decide_the_accuracy_of_the_first_model(most_rows):
+    codes, scores = make_rows(5, n=3_000, n_classes=4)
+    order, (a, b) = by_frequency(codes, scores, -scores)
+    predicted = np.where(np.arange(3_000) % 3 == 0, -1, a.codes.astype(np.int64))
+    found = judge_rows({"a": a, "b": b}, [f"class {k}" for k in order], predicted=predicted, most_rows=most_rows)
+    assert found.models[0].accuracy == (predicted == a.codes).mean()
+    assert found.models[1].accuracy == (b.scores.argmax(axis=1) == b.codes).mean()
+
+
+def test_groups_and_subgroups_take_all_rows():
+    codes, scores = make_rows(6, n=3_000, n_classes=3)
+    order, (rows,) = by_frequency(codes, scores)
+    names = [f"class {k}" for k in order]
+    keys = {"groups": np.arange(3_000) // 4, "subgroups": np.arange(3_000) % 2}
+    found = judge_rows({"model": rows}, names, **keys, most_rows=100)
+    expected = judge(np.array(names)[rows.codes], rows.scores, labels=names, **keys)
+    assert found.headline.mauc == expected.headline.mauc
+    assert found.subgroups == expected.subgroups

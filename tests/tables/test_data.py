@@ -64,7 +64,7 @@ def test_groups_stay_whole_and_classes_in_both_parts(seed):
     [(["p1", "p1 ", "p2"], ["p1", "p1", "p2"]), (pd.Series([1, 1.0, 2.5], dtype=object), ["1", "1", "2.5"])],
 )
 def test_groups_that_differ_only_in_how_they_are_written(groups, expected):
-    assert parse_groups(pd.Series(groups), "g", Path("t")).tolist() == expected
+    assert parse_groups(pd.Series(groups), "g", Path("t"), "--group").tolist() == expected
 
 
 @pytest.mark.parametrize("kind", ["int64", "Int64", "uint64"])

@@ -212,10 +212,10 @@ def test_a_few_seconds_encode_texts_by_their_order(tmp_path):
     fitted = fit_table(table, "kind", time_limit=5.0, importance=False)
     assert "texts and dates are replaced by their places in the alphabet: there is no time to encode them" in fitted.cut
     assert fitted.cut_text.endswith(
-        "A faster machine may choose another model; with --time-limit 10 or more, the stack is trained."
+        "A faster machine may choose another model; with 10 seconds or more, the stack is trained."
     )
     in_a_minute = replace(fitted, options=replace(fitted.options, time_limit=60.0))
-    assert in_a_minute.cut_text.endswith("A faster machine, or a longer --time-limit, may choose another model.")
+    assert in_a_minute.cut_text.endswith("A faster machine, or a longer time limit, may choose another model.")
     assert fitted.leaderboard()["mauc"].iloc[0] > 0.9
     scores = fitted.decision_function(table.head(50))
     path = fitted.save(tmp_path / "m.skops")
@@ -572,3 +572,13 @@ def test_columns_that_are_numbers_and_classes_among_missing_cells(planned):
         fitted = fit_table(table, 4, drop=[2], drop_unlabelled=True, importance=False)
     assert set(fitted.predict(table)) <= {True, False}
     assert "2" not in fitted.model.kinds
+
+
+def test_names_that_hold_an_option_come_back_as_they_are(planned):
+    planned()
+    table = mixed().rename(columns={"size": "my --drop col", "kind": "use --group and --target"})
+    with pytest.raises(ValueError, match=r"^drop 'my --drop co' is not .*; did you mean 'my --drop col'\?"):
+        fit_table(table, "use --group and --target", drop="my --drop co")
+    table["my --drop col"] = table["use --group and --target"].map({"oak": 1.0, "elm": 2.0, "yew": 3.0})
+    with pytest.warns(UserWarning, match="column 'my --drop col' .* predicts 'use --group and --target' almost"):
+        fit_table(table, "use --group and --target", importance=False)

@@ -49,7 +49,7 @@ def test_each_kind_is_found_and_honest_columns_are_not(iris):
         "gap": np.where(rng.random(n) < 0.5, np.nan, 1.0),
     }
     table = table.assign(**{name: values for name, (_, values) in odd.items()}, **fine)
-    found = flag_columns(table, labels, "species")
+    found, _ = flag_columns(table, labels, "species")
     assert {d.column: d.kind for d in found} == {name: kind for name, (kind, _) in odd.items()}
     assert [flag.column for flag in found] == list(odd)
     alone = {d.column: d.mauc for d in found}
@@ -74,7 +74,7 @@ def test_a_leak_of_many_classes_is_found_as_numbers_and_as_text():
             "x": rng.normal(size=len(codes)),
         }
     )
-    found = flag_columns(table, np.char.add("class ", codes.astype(str)), "y")
+    found, _ = flag_columns(table, np.char.add("class ", codes.astype(str)), "y")
     assert [(flag.column, flag.kind) for flag in found] == [("grade", "target"), ("word", "target")]
     assert found[0].mauc > 0.999
 
@@ -84,7 +84,7 @@ def test_whole_numbers_are_flagged_by_the_name_of_an_id():
     others = ["no_of_visits", "row_height", "valid", "acid", "covid", "NumberOfRooms", "keyboard"]
     rng = np.random.default_rng(0)
     table = pd.DataFrame({name: rng.choice(10**6, 60, replace=False) for name in [*ids, *others]})
-    found = flag_columns(table, np.repeat(["a", "b"], 30), "y")
+    found, _ = flag_columns(table, np.repeat(["a", "b"], 30), "y")
     assert [(flag.column, flag.kind) for flag in found] == [(name, "code") for name in ids]
 
 
@@ -95,7 +95,7 @@ def test_scores_of_a_column_are_learnt_without_the_row():
 
 def test_class_labels_one_row_and_tiny_tables():
     table = pd.DataFrame({"x": [1.0, 2.0, 5.0], "k": [1, 1, 1]})
-    assert flag_columns(table, np.array(["a", "b", "c"]), "y") == []
+    assert flag_columns(table, np.array(["a", "b", "c"]), "y") == ([], table.shape[1])
 
 
 def test_rows_in_both_parts():
@@ -237,7 +237,7 @@ def test_honest_tables_are_not_flagged(load, scored):
     labels = np.char.add("class ", data.target.to_numpy().astype(str))
     rows = some_of_each(labels, 500, 0, at_least=20)
     assert flags_after(data.data.iloc[rows], labels[rows], scored=scored) == []
-    assert load is load_digits or flag_columns(data.data, labels, "y") == []
+    assert load is load_digits or flag_columns(data.data, labels, "y")[0] == []
 
 
 @pytest.mark.slow
@@ -274,3 +274,12 @@ def test_no_time_for_the_other_score():
     (found,) = flag_groups(table, labels, train, test, no_time)
     assert "MAUC" not in found.text
     assert flag_leaks(table, labels, train, test, "party", 0.9, [], no_time) == []
+
+
+def test_flags_found_before_the_deadline_are_kept(monkeypatch):
+    times = iter([0.0, 0.0, 2.0])
+    monkeypatch.setattr("mauc._tables.flags.time.monotonic", lambda: next(times))
+    labels = np.repeat(["a", "b"], 30)
+    table = pd.DataFrame({"x": np.tile([1.0, 2.0], 30), "leak": labels == "a", "late": labels == "b"})
+    found, n_checked = flag_columns(table, labels, "y", deadline=1.0)
+    assert ([flag.column for flag in found], n_checked) == (["leak"], 2)

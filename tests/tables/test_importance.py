@@ -46,9 +46,9 @@ def run(planned):
     ("seconds", "how"),
     [
         (1000, "each column shuffled 5 times among 1999 test rows"),
-        (30, "each column shuffled once among 1999 test rows; a longer --time-limit allows more"),
-        (12, "each column shuffled once among 499 test rows; a longer --time-limit allows more"),
-        (8, "each column shuffled once among 99 test rows; a longer --time-limit allows more"),
+        (30, "each column shuffled once among 1999 test rows; a longer time limit allows more"),
+        (12, "each column shuffled once among 499 test rows; a longer time limit allows more"),
+        (8, "each column shuffled once among 99 test rows; a longer time limit allows more"),
     ],
 )
 def test_rows_and_shuffles_fit_the_seconds(seconds, how):

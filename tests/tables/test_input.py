@@ -17,9 +17,9 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc._tables.columns import date_order, days_first_to_iso, with_iso_dates
+from mauc._tables.columns import date_order, dates_to_iso, with_iso_dates
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.read import class_labels, has_class, read_table
+from mauc._tables.read import class_labels, has_class, read_table, warn_of_missing_signs
 from mauc._tables.text import STDIN, Reading
 
 FRAME = pd.DataFrame({"größe": [1.5, 2.25, 0.5], "ort": ["Köln", "Lübeck", "Łódź"]})
@@ -196,7 +196,7 @@ def test_classes_named_as_gaps_are_and_what_counts_as_missing(tmp_path):
     with pytest.raises(Failure, match=r"has no class in 1 row .*or leave them out with --drop-unlabelled"):
         class_labels(table["y"], "y", path)
     with pytest.warns(UserWarning, match="1 row of .* without a class in 'y' is left out"):
-        kept = has_class(table["y"], "y", path)
+        kept = has_class(np.asarray(table["y"].notna()), "y", path)
     with pytest.warns(UserWarning, match="has a class named (NA|None); if it means missing, use --missing (NA|None)"):
         assert class_labels(table["y"][kept], "y", path).tolist() == ["None", "NA", "oak"]
     table, _ = read(path, names=["y"], how=Reading(missing=("NA", "-999")))
@@ -300,6 +300,8 @@ def test_excel_without_openpyxl(tmp_path, monkeypatch):
         (["31/12/2024", "12/31/2024"], None, None),
         (["2024-12-31"], None, None),
         (["oak", "1/2/2024"], None, None),
+        (["-", "31/02/2024", "13/02/2024", "unknown", "1/2/2024"], "day-first", "day-first"),
+        (["12/31/2024", *["31/12/2024"] * 10], "day-first", "day-first"),
         ([1.5, 2.5], None, None),
     ],
 )
@@ -309,10 +311,12 @@ def test_day_or_month_first(values, order, told):
 
 
 def test_days_first_become_iso():
-    turned = days_first_to_iso(pd.Series(["31/12/2024", None, "1/2/2024 10:30", "2024-01-05"], index=[3, 5, 7, 9]))
+    turned = dates_to_iso(pd.Series(["31/12/2024", None, "1/2/2024 10:30", "2024-01-05"], index=[3, 5, 7, 9]))
     assert turned.loc[[3, 7, 9]].tolist() == ["2024-12-31", "2024-02-01 10:30", "2024-01-05"]
     assert turned.isna().tolist() == [False, True, False, False]
-    assert days_first_to_iso(pd.Series(["31/02/2024"])) is None, "no such day"
+    odd = pd.Series(["31/02/2024", "-", "unknown", "12/31/2024", "31/12/2024"])
+    assert dates_to_iso(odd).isna().tolist() == [True, True, True, True, False], "each costs itself"
+    assert dates_to_iso(odd, "month-first").isna().tolist() == [True, True, True, False, True]
 
 
 def test_one_column_tells_of_another(tmp_path):
@@ -375,6 +379,33 @@ def test_rows_and_cells_out_of_order_are_refused(tmp_path, pair):
     words = r"t\.xlsx cannot be read as an Excel file \(the rows or cells of '.*sheet1\.xml' are out of order\): save"
     with pytest.raises(Failure, match=words):
         read_table(path)
+
+
+def test_formulas_without_a_result_and_merged_cells_are_told(tmp_path):
+    """A program that is no spreadsheet writes formulas without results."""
+    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    made = openpyxl.Workbook()
+    for row in (["x", "y", "z"], [1, "=A2+1", "a"], [2, "=A3+1", "b"], [3, '=""', "c"]):
+        made.active.append(row)
+    made.active.merge_cells("C2:C4")
+    made.save(tmp_path / "t.xlsx")
+    path = with_sheet(tmp_path / "t.xlsx", lambda xml: xml.replace("<f>A2+1</f><v />", "<f>A2+1</f><v>2</v>"))
+    path = with_sheet(path, lambda xml: xml.replace('<c r="B4">', '<c r="B4" t="str">'))
+    table, told = read(path)
+    assert table["y"].isna().tolist() == [False, True, True]
+    assert table["z"].isna().tolist() == [False, True, True]
+    assert told == [
+        f"{path} has 1 formula without a result, read as missing: open it in a spreadsheet and save it",
+        f"{path} has 1 range of merged cells, of which all but the first cell are read as missing: unmerge and fill "
+        "them",
+    ]
+
+
+def test_a_long_cell_hides_no_separator(tmp_path):
+    (tmp_path / "t.csv").write_text(f"x;y;z\n1;a;{'n' * 131_073}\n2;b,c;\n")
+    table, told = read(tmp_path / "t.csv")
+    assert table.shape == (2, 3)
+    assert told == [f"{tmp_path / 't.csv'} is read as a table with semicolons between columns"]
 
 
 NAMED = "xl/worksheets/sheet1.xml"
@@ -574,12 +605,17 @@ def test_separators_that_are_told_and_lines_that_end_elsewhere(tmp_path):
 def test_signs_among_numbers_are_hinted_at(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,z,w\n1,?,a,1\n?,2,1,2\n3,3,b,3\n4,-,c,4\n5,5,2,5\n")
-    assert sorted(read(path, codes=["w"])[1]) == [
-        f"column 'x' of {path} holds numbers, and '?' in 1 of 5 rows, so it is read as text; to read numbers with "
-        "missing values use --missing '?'",
-        f"column 'y' of {path} holds numbers, and '?' and '-' in 2 of 5 rows, so it is read as text; to read numbers "
-        "with missing values use --missing '?' --missing '-'",
-    ]
-    assert read(path, how=Reading(missing=("?", "-")))[1] == []
+
+    def said(**options):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            warn_of_missing_signs(read_table(path, **options), {"w"}, path)
+        return [str(each.message) for each in told]
+
+    assert said(codes=["w"]) == [
+        f"column 'y' of {path} holds numbers, and '-' in 1 of 5 rows, so it is read as text; to read numbers with "
+        "missing values use --missing '-'",
+    ], "a ? is missing among numbers"
+    assert said(how=Reading(missing=("?", "-"))) == []
     path.write_text("x,y\n?,1\n-,1\nunknown,1\n" + "2,1\n" * 4)
-    assert read(path)[1][0].endswith("use --missing '?' --missing '-' --missing unknown")
+    assert said()[0].endswith("use --missing '-' --missing unknown")

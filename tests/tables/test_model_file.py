@@ -9,6 +9,7 @@ import re
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -24,9 +25,11 @@ import pandas as pd
 import skops.io
 from sklearn.datasets import load_wine
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 from mauc._archive import Refused, TooLarge, read_arrays
@@ -560,6 +563,42 @@ def test_a_forged_node_of_a_tree_is_refused(of_trees, field, value, message):
         unpack_trees(parts)
 
 
+def of_one_tree():
+    """A tree whose first node leads to a column that does not exist."""
+    X, y = load_wine(return_X_y=True)
+    tree = DecisionTreeClassifier().fit(X, y)
+    tree.tree_.feature[0] = 50_000
+    return tree
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda tree: tree,
+        lambda tree: {"key": [tree.tree_]},
+        lambda tree: make_pipeline(tree),
+        lambda tree: SimpleImputer().set_params(fill_value=(tree,)),
+        lambda tree: np.array([tree], dtype=object),
+    ],
+    ids=["alone", "nodes", "pipeline", "parameter", "array"],
+)
+def test_a_tree_outside_of_the_checked_arrays_is_refused(forge, refused, genuine, tmp_path, place):
+    """Its nodes would be walked unchecked, read outside of the arrays or never end."""
+    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(place(of_one_tree())))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist() if name.endswith(".npy")}
+        classifier = json.loads(archive.read("schema.json"))
+    classifier = {key: value for key, value in classifier.items() if key not in ("protocol", "_skops_version")}
+    assert "sklearn.tree._tree.Tree (TreeNode)" in refused(forge(classifier, **members))
+
+
+def test_a_written_forest_holds_no_tree(of_trees):
+    parts, _ = of_trees
+    with packed_trees(parts):
+        data = skops.io.dumps(parts)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert b"TreeNode" not in archive.read("schema.json")
+
+
 def forged_boosting(change, y=None, **options):
     """Boosted trees whose packed arrays are changed, and their features."""
     X, classes = load_wine(return_X_y=True)
@@ -612,3 +651,10 @@ def test_splits_by_categories_are_refused(options):
     change = (lambda model, packed: None) if options else with_categories
     with pytest.raises(ValueError, match="splits by categories, which mauc fit does not train"):
         unpack_trees(forged_boosting(change, **options))
+
+
+@pytest.mark.parametrize("year", [1970, 2108])
+def test_a_clock_that_an_archive_cannot_hold_is_told(monkeypatch, tmp_path, year):
+    monkeypatch.setattr("mauc._tables.model_file.time.localtime", lambda: time.struct_time((year, *[1] * 8)))
+    with pytest.raises(Failure, match=f"a year from 1980 to 2107 to write a model file, got {year}: set the clock"):
+        write_model(tmp_path / "m.skops", None)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from mauc._tables.errors import Failure
 from mauc._tables.model_file import SCHEMA
-from mauc._tables.read import read_table
+from mauc._tables.read import as_in_text, read_table
 from mauc._tables.saved_scores import (
     SavedScores,
     cell_hashes,
@@ -184,6 +184,46 @@ def test_missing_values_and_zeros_have_one_hash():
     last_digit = np.nextafter(0.1, 1.0)
     assert len(np.unique(hashes_of(pd.DataFrame({"x": [0.1, last_digit]})))) == 1
     assert len(np.unique(hashes_of(pd.DataFrame({"x": 1e9 + np.arange(1000) / 10})))) == 1000
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        [{first + k for k in range(400)} for first in (1, 2**53, 4_000_123_412_341_234, 4_000_123_412_341_234_567)],
+        [{2**63 + k for k in range(400)}, {10**30 + k for k in range(400)}],
+    ],
+)
+def test_whole_numbers_count_with_all_digits(series):
+    for numbers in series:
+        whole = sorted(numbers)
+        forms = [pd.Series(whole), pd.Series(whole, dtype=object), pd.Series([f" {n}" for n in whole])]
+        forms += [pd.Series([f"{n}.0" for n in whole]), pd.Series([*whole, None], dtype=object)[:-1]]
+        forms += [pd.Series(whole, dtype="Int64")] if whole[-1] < 2**63 else []
+        hashes = [cell_hashes(form.to_frame("id"))["id"] for form in forms]
+        assert len(np.unique(hashes[0])) == 400
+        for other in hashes[1:]:
+            np.testing.assert_array_equal(other, hashes[0])
+
+
+@pytest.mark.parametrize("number", [0.0, -3.0, 2.0**53, -(2.0**63), 2.0**63, 1e30, 0.1, -1e-300, np.inf])
+def test_a_number_has_one_hash_in_every_form(number):
+    forms = [pd.Series([number]), pd.Series([str(number)]), pd.Series([number], dtype="Float64")]
+    forms += [pd.Series([int(number)]), pd.Series([str(int(number))])] if float(number).is_integer() else []
+    assert len({int(cell_hashes(form.to_frame("x"))["x"][0]) for form in forms}) == 1
+
+
+def test_a_cell_has_one_hash_beside_any_other():
+    """The type of a column, and how dates are written, depend on all of its cells."""
+    for alone, beside in (
+        ([7, 12], [7, 12, None]),
+        ([7, 12], [7, 12, 0.5]),
+        ([7, 12], ["7", "12", "?"]),
+        ([True, False], ["TRUE", "false", "?"]),
+        (["2024-01-01"], ["2024-01-01 00:00:00", "2024-01-01 10:00:00"]),
+        (["2024-01-01 10:00:00"], ["2024-01-01T10:00:00.000000"]),
+    ):
+        found, expected = (cell_hashes(as_in_text(pd.DataFrame({"x": each})))["x"] for each in (beside, alone))
+        np.testing.assert_array_equal(found[: len(expected)], expected)
 
 
 def test_note():

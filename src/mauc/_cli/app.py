@@ -11,7 +11,7 @@ import typer
 from mauc._cli.output import Output, use_output
 from mauc._tables.errors import Failure, explain
 
-TABLE = "CSV, TSV, Excel, ARFF or Parquet file; - is standard input."
+TABLE = "CSV, TSV, Excel or Parquet file; - is standard input."
 MaxSize = Annotated[
     float,
     typer.Option(min=0.0, help="A model, Excel or .gz file may unpack to this many GB more than its size."),
@@ -76,9 +76,9 @@ def _run(work: Callable[[], None], output: Output, *, debug: bool) -> None:
     shown = {""}
 
     def note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        """Print each warning once, as a note; skip warnings that are for programmers."""
+        """Print each warning of mauc once, as a note; those of libraries are for programmers."""
         text = str(message).strip().partition("\n")[0]
-        if text not in shown and not issubclass(category, (DeprecationWarning, FutureWarning, ResourceWarning)):
+        if text not in shown and issubclass(category, UserWarning) and _is_ours():
             shown.add(text)
             output.note(text)
 
@@ -95,3 +95,11 @@ def _run(work: Callable[[], None], output: Output, *, debug: bool) -> None:
             raise
         output.fail(explain(error))
         raise typer.Exit(error.exit_code if isinstance(error, Failure) else 1) from None
+
+
+def _is_ours() -> bool:
+    """Return whether mauc gives the warning that is being shown; a library may blame the line of mauc that calls it."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals["__name__"] in (__name__, "warnings", "_py_warnings"):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals["__name__"].partition(".")[0] == "mauc"

@@ -47,6 +47,13 @@ def evaluate(
         str | None, typer.Option(help="Column of subgroups, such as the sex: each is compared with the other rows.")
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            help="Count the scores in so many bins, such as 65536, in one pass, and print the score with its bound.",
+            show_default=False,
+        ),
+    ] = None,
     drop_unlabelled: DropUnlabelled = False,
     missing: Missing = None,
     encoding: Encoding = None,
@@ -61,61 +68,65 @@ def evaluate(
 
     Score columns are named after the classes, with a common prefix or none: "cat", "score:cat", "p_cat".
     """
-    from mauc._cli.judging import BY_SCORE, ScoreTables, judge_parts, judge_whole
-    from mauc._cli.summary import as_json, comparison, headline, sizes, subgroups, worst_pairs
-    from mauc._tables.parts import are_in_parts, find_parts, target_missing
-    from mauc._tables.read import count_of, read_table
-    from mauc._tables.scores import WholeTable
+    from mauc._cli.judging import ScoreTables
+    from mauc._cli.summary import as_json, binned, comparison, headline, sizes, subgroups, worst_pairs
+    from mauc._tables.parts import find_files, open_table, target_missing
     from mauc._validation import listing
     from mauc.report import judge, render
 
     output = current()
     if not 0 < level < 1:
         raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}")
-    parts, others = find_parts(scores, "SCORES"), [find_parts([path], "--compare") for path in compare or []]
-    true_parts = None if truth is None else find_parts([truth], "--truth")
+    own, others = find_files(scores, "SCORES"), [find_files([path], "--compare") for path in compare or []]
+    true = None if truth is None else find_files([truth], "--truth")
     how = Reading(tuple(missing or ()), encoding, sheet, separator, header)
-    saved = _saved_scores(parts, target, others, true_parts, max_size)
+    saved = _saved_scores(own, target, others, true, max_size)
     target = saved.target if saved else target
     if target is None:
-        raise target_missing(true_parts or parts, how, max_size)
-    tables = ScoreTables(parts, others, true_parts, target, prefix)
+        raise target_missing(true or own, how, max_size)
+    named = [own, *others, *([true] if true else [])]
+    if bins is not None:
+        _check_bins(bins, saved, own, {"--compare": compare, "--group": group, "--by": by})
+        no_report = True
     if not no_report:
-        check_writable(report, "--report", "a page", ["html"], [path for table in tables.all for path in table.paths])
-    in_parts = saved is None and are_in_parts(tables.all, target)
-    if (saved or in_parts) and (how != Reading() or drop_unlabelled or group or by):
-        why = "is read in parts" if in_parts else "holds the scores, classes and groups of mauc fit"
-        otherwise = ", or name one file that fits in memory" if in_parts else ""
-        raise Usage(
-            f"{parts.display} {why}, where --missing, --encoding, --separator, --header, --sheet, --drop-unlabelled, "
-            f"--group and --by have no effect: leave them out{otherwise}"
-        )
-    decided = BY_SCORE
-    with output.working(f"evaluating {parts.display}"):
+        check_writable(report, "--report", "a page", ["html"], [path for files in named for path in files.paths])
+    with output.working(f"evaluating {own.display}") as tell:
         if saved:
-            output.note(f"{parts.display} holds scores of {saved.about}; {saved.how}")
+            if how != Reading() or drop_unlabelled or group or by:
+                raise Usage(
+                    f"{own.display} holds the scores, classes and groups of mauc fit, where --missing, --encoding, "
+                    "--separator, --header, --sheet, --drop-unlabelled, --group and --by have no effect: leave them out"
+                )
+            output.note(f"{own.display} holds scores of {saved.about}; {saved.how}")
             decided = "predicted class: as mauc fit decided"
             known = {"labels": saved.classes, "y_pred": saved.predicted, "groups": saved.groups}
-            found = judge(saved.labels, {parts.name: saved.scores}, **known, level=level)
-        elif in_parts:
-            n_files = f"{count_of(len(parts.paths), 'file')}, " if parts.several else ""
-            output.note(f"{parts.display} ({n_files}{parts.n_bytes / 1e6:.3g} MB) is read in parts")
-            found = judge_parts(tables, level=level)
+            found = judge(saved.labels, {own.name: saved.scores}, **known, level=level)
         else:
-            codes, names = [name for name in (group, by) if name], [target, as_cell(target), PREDICTED]
-
-            def read(table: Any) -> WholeTable:
-                path = table.paths[0]
-                return WholeTable(path, read_table(path, codes=codes, max_size=max_size, names=names, how=how))
-
-            found, decided = judge_whole(
-                tables.each(read), group=group, by=by, drop_unlabelled=drop_unlabelled, level=level
-            )
-    files = {}
+            codes, names = [name for name in (group, by) if name], [target, str(as_cell(target)), PREDICTED]
+            tables = [open_table(files, how, max_size, codes, names) for files in named]
+            for table in tables:
+                table.tell = tell
+            for files in named:
+                if files.by_numbers:
+                    output.note(
+                        f"the files of {files.display} are read in the order of their numbers: "
+                        f"{listing([path.name for path in files.paths], 4)}"
+                    )
+            true_table = tables.pop() if true else None
+            judging = ScoreTables(tables[0], tables[1:], true_table, target, prefix, group, by, drop_unlabelled, level)
+            if bins is not None:
+                counted = binned(judging.count(bins), level)
+            else:
+                found, decided = judging.judge()
+    if bins is not None:
+        output.say(*counted.lines)
+        output.result(counted.as_json)
+        return
+    written = {}
     if not no_report:
-        details = [("scores", parts.display), ("target", target), *(("compared with", p.display) for p in others)]
-        write_whole(report, render(found, title=f"{parts.name}: predicting {target}", details=details))
-        files["report"] = report
+        details = [("scores", own.display), ("target", target), *(("compared with", each.display) for each in others)]
+        write_whole(report, render(found, title=f"{own.name}: predicting {target}", details=details))
+        written["report"] = report
     if found.absent:
         output.note(f"classes without a row are left out: {listing(found.absent)}")
     output.say(
@@ -125,21 +136,32 @@ def evaluate(
         *subgroups(found),
         sizes(found),
         worst_pairs(found),
-        *(f"wrote {visible(f)}" for f in files.values()),
+        *(f"wrote {visible(f)}" for f in written.values()),
     )
-    output.result({**as_json(found), "decided": decided, "files": files})
+    output.result({**as_json(found), "decided": decided, "files": written})
 
 
-def _saved_scores(parts: Any, target: str | None, others: list[Any], truth: Any, max_size: float) -> Any:
+def _saved_scores(own: Any, target: str | None, others: list[Any], truth: Any, max_size: float) -> Any:
     """Return the scores that mauc fit saved beside a model, which include classes and target; None for other files."""
     from mauc._tables.saved_scores import is_saved_scores, read_saved_scores
 
-    if parts.several or not is_saved_scores(parts.paths[0]):
+    if own.several or not is_saved_scores(own.paths[0]):
         return None
-    found = read_saved_scores(parts.paths[0], max_size)
+    found = read_saved_scores(own.paths[0], max_size)
     if target not in (None, found.target):
-        raise Usage(f"--target {target!r} is not the target of {parts.display}, {found.target!r}: leave it out")
+        raise Usage(f"--target {target!r} is not the target of {own.display}, {found.target!r}: leave it out")
     if others or truth:
         advice = "compare models with mauc compare a.skops b.skops" if others else "leave --truth out"
-        raise Usage(f"{parts.display} holds the scores of a model and their classes: {advice}")
+        raise Usage(f"{own.display} holds the scores of a model and their classes: {advice}")
     return found
+
+
+def _check_bins(bins: int, saved: Any, own: Any, others: dict[str, Any]) -> None:
+    """Refuse what needs the scores of the rows, which bins do not keep."""
+    if not 8 <= bins <= 1 << 24:
+        raise Usage(f"--bins must be from 8 to {1 << 24}, got {bins}")
+    given = [option for option, value in others.items() if value]
+    if given:
+        raise Usage(f"--bins has no effect with {given[0]}, which needs the scores of all rows: leave one of them out")
+    if saved:
+        raise Usage(f"{own.display} holds the scores of mauc fit, which fit in memory: leave --bins out")

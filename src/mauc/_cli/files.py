@@ -12,7 +12,7 @@ from mauc._tables.errors import Failure, Usage
 REPORTS = Path("mauc-report")
 """Default folder of reports; each command has its own file name."""
 ENDINGS = (
-    *("arff", "csv", "gz", "npz", "parquet", "pq", "skops", "tab", "tsv", "txt", "xls", "xlsm", "xlsx", "zip"),
+    *("csv", "gz", "npz", "parquet", "pq", "skops", "tab", "tsv", "txt", "xls", "xlsm", "xlsx", "zip"),
     *("joblib", "pickle", "pkl"),
 )
 """Suffixes of files that the commands read, or that other programs open by their names."""

@@ -78,6 +78,13 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    row_records: Annotated[
+        bool,
+        typer.Option(
+            "--row-records/--no-row-records",
+            help="Save scores of single test rows and hashes of training rows; leave them out for personal data.",
+        ),
+    ] = True,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random choices.")] = 0,
     importance: Annotated[
         bool, typer.Option("--importance/--no-importance", help="Compute permutation importance.")
@@ -94,8 +101,9 @@ def fit(
     """
     given = dict(locals())
     began = time.monotonic() - min(1.0, process_age())  # the start of Python counts
+    from mauc._tables.model_file import check_clock
     from mauc._tables.options import Options
-    from mauc._tables.parts import Parts, check_fits, target_missing
+    from mauc._tables.parts import check_fits, find_files, target_missing
     from mauc._tables.saved_scores import scores_path
 
     if cv and holdout is not None:
@@ -110,11 +118,12 @@ def fit(
     how = Reading(tuple(missing or ()), encoding, sheet, separator, header)
     check_fits(table, "take a random sample of its rows, or train a linear model in Python with mauc.dask")
     if target is None:
-        raise target_missing(Parts((table,), (table,)), how, max_size)
+        raise target_missing(find_files([table], "TABLE"), how, max_size)
+    check_clock()
     scores = scores_path(out)
-    files = {"model": out, "scores": scores} | ({} if no_report else {"report": report})
+    files = {"model": out} | ({"scores": scores} if row_records else {}) | ({} if no_report else {"report": report})
     check_writable(out, "--out", "a model file", ["skops"], [table])
-    if scores.parent.is_dir():
+    if row_records and scores.parent.is_dir():
         check_writable(scores, "--out", "saved scores", ["npz"], [table, out])
     if not no_report:
         check_writable(report, "--report", "a page", ["html"], [table, out, scores])

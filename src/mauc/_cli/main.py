@@ -66,6 +66,9 @@ def main() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115, as long as the process lives
     if sys.stdout is None:
         sys.exit("mauc: standard output is closed: send it to a file, or to /dev/null")
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        # Without a buffer (PYTHONUNBUFFERED), Python drops what a nearly full disk does not take at once.
+        sys.stdout = open(sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115, as above
     for stream in (sys.stdout, sys.stderr):
         # Class names may hold characters that the terminal cannot show.
         if isinstance(stream, io.TextIOWrapper):

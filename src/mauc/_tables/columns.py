@@ -10,12 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
-from mauc._tables.errors import Failure
-from mauc._tables.read import EXACT, Table, count_of, nearest, other_columns, rows_with_lists
-from mauc._typing import Floats, Ints
+from mauc._tables.errors import Failure, option_name
+from mauc._tables.read import Table, count_of, dates_in_text, nearest, other_columns, rows_with_lists
+from mauc._tables.text import EXACT
+from mauc._typing import Ints
 from mauc._validation import listing
 from mauc.ensemble import TableColumns
-from mauc.ensemble.columns import as_number
+from mauc.ensemble.columns import MISSING_TEXTS, as_number, written_numbers
 
 DAY_FIRST = "day first"
 """A kind of column in a model file, beside ``"number"`` and ``"other"``."""
@@ -36,8 +37,7 @@ def describe_columns(columns: TableColumns) -> str:
     >>> describe_columns(TableColumns().fit(table))
     '3: 2 numbers (x, y), 1 category (soil)'
     """
-    encoders = {"OneHotEncoder": "category", "DatetimeEncoder": "date", "PassThrough": "number"}
-    encoders["TextPlace"] = "text or date"
+    encoders = {"OneHotEncoder": "category", "DateColumn": "date", "TextPlace": "text or date"}
     kinds = dict.fromkeys(map(str, columns.numbers_), "number")
     kinds |= dict.fromkeys(map(str, columns.categories_), "category")
     kinds |= {name: encoders.get(type(steps[-1]).__name__, "text") for name, steps in columns.steps_.items()}
@@ -70,7 +70,7 @@ def check_finite(table: Table, path: Path) -> None:
     """Refuse infinite or huge numbers: they are mistakes, and would dominate all others."""
     floats = [name for name, kind in table.dtypes.items() if kind.kind == "f"]
     columns = {name: np.asarray(values, dtype=np.float64) for name, values in table[floats].items()}
-    columns |= {name: numbers for name in other_columns(table) if (numbers := _all_as_numbers(table[name])) is not None}
+    columns |= {name: found for name in other_columns(table) if (found := written_numbers(table[name])) is not None}
     for name, numbers in columns.items():
         bad = np.flatnonzero(np.isinf(numbers))
         if len(bad):
@@ -84,16 +84,6 @@ def check_finite(table: Table, path: Path) -> None:
                 f"column {name!r} of {path} holds {numbers[huge[0]]:g} (row {huge[0] + 1}), and the largest allowed "
                 f"number is {LARGEST:.2g}: correct or empty such cells, or use another unit"
             )
-
-
-def _all_as_numbers(values: Any) -> Floats | None:
-    """Return a column of texts or objects as float64 if all of its cells are numbers or missing, else None."""
-    numbers = None
-    for cells in (values.dropna().head(20), values):  # at once, for words
-        numbers = np.array([as_number(cell) for cell in cells], dtype=np.float64)
-        if (np.isnan(numbers) & cells.notna()).any():
-            return None
-    return numbers
 
 
 def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]]:
@@ -125,14 +115,15 @@ def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]
                 values = values.astype("Int64")
             known[name] = values.astype(object).where(values.notna(), None).map(str, na_action="ignore")
         if kind == DAY_FIRST:
-            dates = days_first_to_iso(values)
-            if dates is None:
+            known[name] = dates_to_iso(values)
+            odd = np.flatnonzero(values.notna() & known[name].isna())
+            if len(odd):
                 warnings.warn(
-                    f"column {name!r} of {path} had dates with the day first in training, and holds others here: "
-                    "treated as missing; write all dates like 31/12/2024 or 2024-12-31",
+                    f"column {name!r} of {path} had dates with the day first in training, and here holds "
+                    f"{values.iloc[odd[0]]!r} (row {odd[0] + 1}, {len(odd)} in all): treated as missing; write all "
+                    "dates like 31/12/2024 or 2024-12-31",
                     stacklevel=2,
                 )
-            known[name] = dates
     _empty_bad_cells(known, model.columns, path)
     _write_dates_as_trained(known, model.columns, path)
     _warn_of_new_values(known, model.columns, path)
@@ -141,8 +132,7 @@ def same_columns(table: Table, model: Any, path: Path) -> tuple[Table, list[str]
 
 def _empty_bad_cells(table: Table, columns: TableColumns, path: Path) -> None:
     """Replace lists, infinite and huge numbers by missing values, in place: one bad cell must not cost all rows."""
-    written = {name for name, steps in columns.steps_.items() for step in steps if type(step).__name__ == "ToFloat"}
-    numeric = written.union(columns.numbers_)
+    numeric = set(columns.numbers_)
 
     def empty(name: str, bad: Ints, what: str) -> None:
         if len(bad):
@@ -218,53 +208,107 @@ def _not_dates(values: Any, form: str | None) -> NDArray[np.bool_]:
 def date_order(values: Any, given: str | None = None) -> str | None:
     """Return ``"day-first"``, ``"month-first"`` or, if every date could be either, ``"ambiguous"``; None if not dates.
 
-    ``given`` is the user's answer for ambiguous dates; without it, points between the numbers mean that the day is
-    first.
+    More than half of the cells must be dates with the year last, and nine tenths of these must agree. ``given`` is the
+    user's answer for ambiguous dates; without it, points between the numbers mean that the day is first.
     """
-    cells = values.dropna()
-    if values.dtype.kind in "iufbM" or not len(cells) or not re.fullmatch(WRITTEN, str(cells.iloc[0])):
+    cells = _cells_like(WRITTEN, values)
+    if cells is None:
         return None
-    parts = cells.astype(str).str.extract(f"^{WRITTEN}$")
-    if parts[0].isna().any() or parts[1].nunique() > 1:
+    parts = cells.str.extract(f"^{WRITTEN}$").dropna()
+    signs = parts[1].value_counts()
+    n_day, n_month = (int((parts[k].astype(int) > 12).sum()) for k in (0, 2))
+    if signs.iloc[0] < 0.9 * len(parts) or min(n_day, n_month) > 0.1 * (n_day + n_month):
         return None
-    first, second = (int(parts[k].astype(int).max()) for k in (0, 2))
-    if first > 12 or second > 12:
-        return "day-first" if second <= 12 else "month-first" if first <= 12 else None
-    return given or ("day-first" if parts[1].iloc[0] == "." else "ambiguous")
+    if n_day or n_month:
+        return "day-first" if n_day > n_month else "month-first"
+    return given or ("day-first" if signs.index[0] == "." else "ambiguous")
 
 
-def days_first_to_iso(values: Any) -> Any:
-    """Return a column of dates, with the day first or in ISO format, as ISO text; None if a cell is neither."""
+def _cells_like(form: str, values: Any, n_first: int = 20) -> Any:
+    """Return the cells of a column as text if more than half of them have this form, else None."""
+    if values.dtype.kind in "iufbM":
+        return None
+    known = values.dropna()
+    for cells in (known.head(n_first), known):  # at once, for words
+        fits = cells.astype(str).str.fullmatch(form)
+        if not (fits.any() if cells is not known else 2 * fits.sum() > len(fits)):
+            return None
+    return known.astype(str)
+
+
+def dates_to_iso(values: Any, order: str = "day-first") -> Any:
+    """Return a column of dates with the year last or first as ISO text; None where a cell is neither."""
     cells = values.dropna().astype(str)
     parts = cells.str.extract(f"^{WRITTEN}$")
-    dates = parts[3] + "-" + parts[2].str.zfill(2) + "-" + parts[0].str.zfill(2) + parts[4]
-    dates = dates.where(~cells.str.fullmatch(ISO), cells)
-    if pd.to_datetime(dates, format="ISO8601", errors="coerce", utc=True).isna().any():
+    day, month = (parts[k].str.zfill(2) for k in ((0, 2) if order == "day-first" else (2, 0)))
+    dates = (parts[3] + "-" + month + "-" + day + parts[4]).where(~cells.str.fullmatch(ISO), cells)
+    found = pd.to_datetime(dates, format="ISO8601", errors="coerce", utc=True)
+    return dates.where(found.notna()).reindex(values.index)
+
+
+def iso_dates(values: Any) -> Any:
+    """Return a column of ISO dates as dates in UTC, missing where a cell is none; None for other columns."""
+    cells = _cells_like(ISO, values)
+    if cells is None:
         return None
+    dates = pd.to_datetime(cells.where(cells.str.fullmatch(ISO)), format="ISO8601", errors="coerce", utc=True)
     return dates.reindex(values.index)
 
 
 def with_iso_dates(table: Any, kinds: dict[str, str], given: str | None, path: Path) -> tuple[Any, dict[str, str]]:
     """Return the table with day-first dates in ISO format, and its kinds: those columns are ``DAY_FIRST``.
 
-    Ambiguous columns follow ``given``, else the other columns, else the month is taken to be first, as skrub does.
+    Ambiguous columns follow ``given``, else the other columns, else the month is taken to be first, as skrub does. A
+    cell that is no date is missing, with a warning: it would make the column one of texts.
     """
     orders = {name: order for name in other_columns(table) if (order := date_order(table[name], given))}
     known = set(orders.values()) - {"ambiguous"}
     common = known.pop() if len(known) == 1 else None
     table, kinds = table.copy(deep=False), dict(kinds)
-    for name, order in orders.items():
-        example = table[name].dropna().iloc[0]
+    for name in other_columns(table):
+        values, order = table[name], orders.get(name)
+        if order is None:
+            iso = iso_dates(values)
+            if iso is not None:
+                table[name] = _in_one_form(_without_others(values, iso, path), iso)
+            continue
+        example = values[values.astype(str).str.fullmatch(WRITTEN)].iloc[0]
         if order == "ambiguous" and common is None:
             warnings.warn(
                 f"column {name!r} of {path} holds dates such as {example}, and all of them could have the day or the "
-                "month first: they are read with the month first; if the day is first, use --dates day-first",
+                "month first: they are read with the month first; if the day is first, use "
+                f"{option_name('dates')} day-first",
                 stacklevel=2,
             )
-        if (common if order == "ambiguous" else order) != "day-first":
-            continue
-        dates = days_first_to_iso(table[name])
-        if dates is not None:
+        order = (common or "month-first") if order == "ambiguous" else order
+        dates = dates_to_iso(values, order)
+        table[name] = _without_others(values, dates, path)
+        if order == "day-first":
             table[name], kinds[name] = dates, DAY_FIRST
             warnings.warn(f"column {name!r} of {path} holds dates with the day first, such as {example}", stacklevel=2)
     return table, kinds
+
+
+def _in_one_form(values: Any, dates: Any) -> Any:
+    """Return ISO dates in one form: times and days among each other would be read as texts.
+
+    If only some of them have a time zone, they stay as they are: it is not known which zone the others are in.
+    """
+    cells = values.dropna()
+    have_zone = cells.str.contains(ZONE)
+    if cells.str.replace(r"\d", "0", regex=True).nunique() < 2 or have_zone.nunique() > 1:
+        return values
+    return dates_in_text(dates if have_zone.any() else dates.dt.tz_localize(None))
+
+
+def _without_others(values: Any, dates: Any, path: Path) -> Any:
+    """Return the cells that are dates, with a warning about the others."""
+    odd = values.notna() & dates.isna()
+    told = values[odd & ~values.astype(str).str.strip().str.lower().isin(MISSING_TEXTS)]
+    if len(told):
+        warnings.warn(
+            f"column {values.name!r} of {path} holds dates, and {told.iloc[0]!r} among them ({len(told)} in all): "
+            "treated as missing",
+            stacklevel=3,
+        )
+    return values.where(~odd) if odd.any() else values

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
-from mauc._tables.columns import check_finite, date_order, days_first_to_iso, read_kinds, with_iso_dates
-from mauc._tables.errors import Failure
+from mauc._tables.columns import check_finite, date_order, dates_to_iso, read_kinds, with_iso_dates
+from mauc._tables.errors import Failure, option_name
 from mauc._tables.options import Options
 from mauc._tables.read import (
     Table,
@@ -24,7 +24,7 @@ from mauc._tables.read import (
     get_column,
     has_class,
 )
-from mauc._tables.text import Reading
+from mauc._tables.text import EXACT, Reading
 from mauc._typing import Ints
 from mauc._validation import listing
 from mauc.ensemble.odds import MOST_NUMBERS
@@ -88,25 +88,25 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
     if options.drop_duplicates:
         table = drop_duplicates(table, path)
     table.attrs = {}  # pandas would copy it with every column
-    single = get_column(table, target, "--target", path).to_frame()
-    check_single(single, path, "choose another --target")
+    single = get_column(table, target, option_name("target"), path).to_frame()
+    check_single(single, path, f"choose another {option_name('target')}")
     if options.drop_unlabelled:
-        table = table[has_class(single[target], target, path)].reset_index(drop=True)
+        table = table[has_class(np.asarray(single[target].notna()), target, path)].reset_index(drop=True)
         single = table[[target]]
     labels = class_labels(single[target], target, path)
-    named = {"--time-column": options.time_column, "--group": options.group}
+    named = {option_name("time-column"): options.time_column, option_name("group"): options.group}
     others = {option: get_column(table, name, option, path) for option, name in named.items() if name}
     for option, values in others.items():
         check_single(values.to_frame(), path, f"choose another {option}")
     for name in options.drop:
-        get_column(table, name, "--drop", path)
+        get_column(table, name, option_name("drop"), path)
     rows, left_out = _frequent(labels, target, options.min_rows)
     if left_out:
         warnings.warn(f"left out: {left_out}", stacklevel=2)
     features = table.drop(columns=list({target, *options.drop, *filter(None, named.values())}))[rows]
     if not features.notna().to_numpy().any():
         raise Failure(f"{path} has no column besides {target!r} that holds a value: a model needs at least one")
-    check_single(features, path, "spread them over columns, or leave the column out with --drop")
+    check_single(features, path, f"spread them over columns, or leave the column out with {option_name('drop')}")
     check_finite(features, path)
     features, kinds = with_iso_dates(features.reset_index(drop=True), read_kinds(features), options.dates, path)
     labels = labels[rows]
@@ -124,7 +124,7 @@ def prepare(table: Table, options: Options, path: Path) -> Data:
         len(labels),
         left_out,
         times=None if times is None else parse_times(times, str(options.time_column), path, options.dates),
-        groups=None if groups is None else parse_groups(groups, str(options.group), path),
+        groups=None if groups is None else parse_groups(groups, str(options.group), path, option_name("group")),
         order=None if order is None else tuple(order),
         class_type=class_type,
     )
@@ -139,7 +139,10 @@ def _frequent(labels: NDArray[Any], target: str, min_rows: int, most: int = 5_00
     frequent = counts >= min_rows
     n_classes = int(frequent.sum())
     if n_classes < 2:
-        raise Failure(f"fewer than two classes have {min_rows} rows or more: lower --min-rows, or collect more rows")
+        raise Failure(
+            f"fewer than two classes have {min_rows} rows or more: lower {option_name('min-rows')}, or collect more "
+            "rows"
+        )
     single = names[frequent & (counts == 1)].tolist()
     if single:
         which = (
@@ -147,12 +150,12 @@ def _frequent(labels: NDArray[Any], target: str, min_rows: int, most: int = 5_00
         )
         raise Failure(
             f"{which} a single row, and training and testing need one each: add rows, merge classes, or leave such "
-            "classes out with --min-rows 2"
+            f"classes out with {option_name('min-rows')} 2"
         )
     if n_classes > most:
         raise Failure(
-            f"--target {target!r} has {n_classes:,} classes, and mauc fit takes at most {most:,}: merge classes, or "
-            "leave out rare ones with --min-rows"
+            f"{option_name('target')} {target!r} has {n_classes:,} classes, and mauc fit takes at most {most:,}: merge "
+            f"classes, or leave out rare ones with {option_name('min-rows')}"
         )
     rare = names[~frequent].tolist()
     if not rare:
@@ -175,7 +178,7 @@ def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArra
     if found == "ambiguous":
         raise Failure(
             f"column {name!r} of {path} holds dates such as {values.iloc[0]}, which could have the day or the month "
-            "first: say which with --dates day-first or --dates month-first"
+            f"first: say which with {option_name('dates')} day-first or {option_name('dates')} month-first"
         )
     try:
         if values.dtype.kind in "iuf":
@@ -183,12 +186,14 @@ def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArra
         elif found == "month-first":
             times = pd.to_datetime(values, dayfirst=False, utc=True).astype("int64")
         else:
-            iso = days_first_to_iso(values) if found == "day-first" else None
-            times = pd.to_datetime(values if iso is None else iso, format="ISO8601", utc=True).astype("int64")
+            iso = dates_to_iso(values) if found == "day-first" else values
+            if iso.isna().any():
+                raise ValueError
+            times = pd.to_datetime(iso, format="ISO8601", utc=True).astype("int64")
     except (ValueError, TypeError):
         raise Failure(
             f"column {name!r} of {path} holds neither numbers nor dates like 2024-03-31: write them like this, or "
-            "choose another --time-column"
+            f"choose another {option_name('time-column')}"
         ) from None
     array = np.asarray(times)
     if not np.isfinite(array).all():
@@ -196,7 +201,7 @@ def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArra
     return array
 
 
-def parse_groups(values: Any, name: str, path: Path, option: str = "--group") -> NDArray[Any]:
+def parse_groups(values: Any, name: str, path: Path, option: str) -> NDArray[Any]:
     """Return the group of each row as text, without blanks around it; every row must have one."""
     missing = int(values.isna().sum())
     if missing:
@@ -204,6 +209,9 @@ def parse_groups(values: Any, name: str, path: Path, option: str = "--group") ->
             f"column {name!r} of {path} has no group in {count_of(missing)}: fill them in, drop them, or leave "
             f"{option} out"
         )
+    if values.dtype.kind == "f" and (values.abs() >= EXACT).any():
+        huge = values.abs().max()
+        raise Failure(f"column {name!r} of {path} holds {huge:g}, too large to be read exactly: use texts as groups")
     return np.asarray(values.map(as_label))
 
 
@@ -233,9 +241,11 @@ def by_time(labels: Any, times: Any, share: float) -> Split:
     held = times >= cut
     if held.all():
         raise Failure(
-            "the rows of --time-column cannot be split into earlier and later ones: use more rows, or leave it out"
+            f"the rows of {option_name('time-column')} cannot be split into earlier and later ones: use more rows, or "
+            "leave it out"
         )
-    return _checked(labels, held, "before the test rows in time; change the share of test rows with --holdout")
+    advice = f"change the share of test rows with {option_name('holdout')}"
+    return _checked(labels, held, f"before the test rows in time; {advice}")
 
 
 def by_group(labels: Any, groups: Any, share: float, seed: int) -> Split:
@@ -268,7 +278,7 @@ def by_group(labels: Any, groups: Any, share: float, seed: int) -> Split:
         if sizes[group] / 2 <= n_wanted and is_free(group):
             hold_out(group)
             n_wanted -= sizes[group]
-    return _checked(labels, held[of_row], "in two groups or more; add groups, or leave --group out")
+    return _checked(labels, held[of_row], f"in two groups or more; add groups, or leave {option_name('group')} out")
 
 
 def _checked(labels: Any, held: Any, advice: str) -> Split:

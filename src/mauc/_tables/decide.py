@@ -65,7 +65,7 @@ def learn_decision(
 
 
 def decisions_of(probabilities: Floats, decision: Decision) -> Ints:
-    """Return the ``(N,)`` codes of the predicted classes."""
+    """Return the ``(N,)`` codes of the predicted classes; of several equally good ones the first in sorted order."""
     logs = log_scores(probabilities, decision["lowest"])
     if decision["costs"] is None:
         return np.asarray((decision["scale"] * logs + decision["offsets"]).argmax(axis=1))

@@ -1,12 +1,12 @@
 """Errors of the commands: one or two plain lines that say what to do, and an exit code."""
 
 import errno
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-"""The disk is full, or the user's quota is used up."""
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The disk is full, the user's quota is used up, or the system allows no larger file."""
 
 
 class Failure(Exception):
@@ -21,30 +21,33 @@ class Usage(Failure):
     exit_code = 2
 
 
+_parameters: ContextVar[frozenset[str]] = ContextVar("parameters", default=frozenset())
+"""Parameters of the Python function that runs; none while a command runs."""
+
+
+def option_name(option: str) -> str:
+    """Return an option as the caller writes it: ``--drop-unlabelled``, or the parameter of a Python function.
+
+    >>> with in_python("drop_unlabelled"):
+    ...     print(option_name("drop-unlabelled"), option_name("missing"))
+    drop_unlabelled --missing
+    >>> option_name("drop-unlabelled")
+    '--drop-unlabelled'
+    """
+    parameter = option.replace("-", "_")
+    return parameter if parameter in _parameters.get() else f"--{option}"
+
+
 @contextmanager
-def in_python(*options: str) -> Iterator[None]:
-    """Raise the errors of commands as ValueError, with these options as parameters."""
+def in_python(*parameters: str) -> Iterator[None]:
+    """Raise the errors of commands as ValueError, and let messages name these parameters instead of options."""
+    before = _parameters.set(frozenset(parameters))
     try:
         yield
     except Failure as error:
-        raise ValueError(as_parameters(str(error), options)) from None
-
-
-def as_parameters(message: str, options: Sequence[str]) -> str:
-    """Replace these options in a message by parameters: ``--time-limit`` becomes ``time_limit``.
-
-    Names and paths that hold such a text stay as they are.
-
-    >>> as_parameters("--drop 'a--drop' is not a column", ["drop"])
-    "drop 'a--drop' is not a column"
-    >>> as_parameters("leave them out with --drop-unlabelled", ["drop", "drop-unlabelled"])
-    'leave them out with drop_unlabelled'
-    """
-    if not options:
-        return message
-    longest_first = sorted(options, key=len, reverse=True)
-    pattern = rf"(?<![\w'\"/-])--({'|'.join(longest_first)})\b"
-    return re.sub(pattern, lambda found: found[1].replace("-", "_"), message)
+        raise ValueError(str(error)) from None
+    finally:
+        _parameters.reset(before)
 
 
 def explain(error: Exception) -> str:
@@ -60,14 +63,15 @@ def explain(error: Exception) -> str:
             return f"no space left to write {what}, which is unchanged: free some, or choose another place"
         if isinstance(error, PermissionError) or error.errno == errno.EROFS:
             return f"no permission for {what}: choose another place, or change its permissions"
-        is_missing = isinstance(error, FileNotFoundError) and error.filename is not None
-        return f"File not found: {what}" if is_missing else first_line
-    if isinstance(error, MemoryError):
+        if isinstance(error, FileNotFoundError) and error.filename is not None:
+            return f"File not found: {what}"
+        return first_line if error.strerror is None else f"{what}: {error.strerror}: check it, or choose another place"
+    # A library that does not fit in memory is not loaded; the text is that of the system's linker.
+    unmapped = isinstance(error, ImportError) and any(sign in str(error) for sign in ("map segment", "llocate memory"))
+    if isinstance(error, MemoryError) or unmapped:
         return "not enough memory: use fewer rows or columns, or a larger machine"
-    if isinstance(error, ImportError):
-        name = (error.name or "").partition(".")[0]
-        missing = name and name != "mauc"
-        return f"this needs {name}, which is not installed: pip install 'mauc[all]'" if missing else first_line
-    if isinstance(error, ValueError):
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"this needs {error.name.partition('.')[0]}, which is not installed: pip install 'mauc[all]'"
+    if isinstance(error, ImportError | ValueError):
         return first_line
     return f"unexpected {type(error).__name__}: {first_line}\n--debug shows where; please report it"

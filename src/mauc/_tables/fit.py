@@ -18,7 +18,7 @@ from mauc._archive import MAX_SIZE
 from mauc._tables.columns import describe_columns
 from mauc._tables.data import Data, prepare
 from mauc._tables.decide import read_costs
-from mauc._tables.errors import as_parameters, in_python
+from mauc._tables.errors import in_python
 from mauc._tables.flags import (
     NO_SCORE,
     Flag,
@@ -31,7 +31,7 @@ from mauc._tables.flags import (
 from mauc._tables.importance import NO_TIME, importance_within
 from mauc._tables.model_file import TableModel, write_model
 from mauc._tables.options import Options
-from mauc._tables.read import Table, as_read, count_of, read_table
+from mauc._tables.read import Table, as_read, count_of, read_table, warn_of_missing_signs
 from mauc._tables.saved_scores import (
     Hashes,
     SavedScores,
@@ -50,8 +50,6 @@ from mauc.metrics import Importance, Interval
 from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report
 
-PARAMETERS = [name.replace("_", "-") for name in Options.__dataclass_fields__]
-"""Parameters of :func:`fit_table` as the command writes them."""
 AFTER_CTRL_C = "permutation importance was not computed after Ctrl-C"
 
 
@@ -101,11 +99,11 @@ class FittedTable:
     @property
     def cut_text(self) -> str:
         """What was cut, and whether a longer limit or a faster machine may change the model."""
-        hint = "A faster machine, or a longer --time-limit, may choose another model."
+        hint = "A faster machine, or a longer time limit, may choose another model."
         if any("Ctrl-C" in reason for reason in self.cut):
             hint = "Without Ctrl-C, all models are trained."
         if self.options.few_seconds:
-            hint = "A faster machine may choose another model; with --time-limit 10 or more, the stack is trained."
+            hint = "A faster machine may choose another model; with 10 seconds or more, the stack is trained."
         return f"{'; '.join(self.cut)}. {hint}"
 
     def leaderboard(self) -> Table:
@@ -215,10 +213,13 @@ class FittedTable:
     def save(self, path: str | Path) -> Path:
         """Write the model, and its test scores for ``mauc compare`` beside it; return its path.
 
-        :func:`mauc.load_model` and ``mauc predict`` read the model.
+        :func:`mauc.load_model` and ``mauc predict`` read the model. With ``row_records=False``, no scores are written.
         """
         path, found, data = Path(path), self.evaluation, self.data
-        write_model(path, self.model)
+        with in_python():
+            write_model(path, self.model)
+        if not self.options.row_records:
+            return path
         saved = SavedScores(
             about=self.model.about,
             target=data.target,
@@ -230,7 +231,8 @@ class FittedTable:
             scores=found.scores,
             predicted=found.predicted,
             columns=self.digests,
-            groups=None if data.groups is None else data.groups[found.rows],
+            # Numbers, which tell rows of one group as well as the names of the groups, and nothing else.
+            groups=None if data.groups is None else np.unique(data.groups[found.rows], return_inverse=True)[1],
         )
         write_saved_scores(path, saved)
         return path
@@ -254,13 +256,14 @@ def fit_table(
     min_rows: int = 1,
     drop_unlabelled: bool = False,
     drop_duplicates: bool = False,
+    row_records: bool = True,
     dates: Literal["day-first", "month-first"] | None = None,
 ) -> FittedTable:
     """Train models on a table within a time limit, choose the best, and test it on held-out rows.
 
     Parameters
     ----------
-    table : data frame of pandas, or path of a .csv, .tsv, .xlsx, .arff or .parquet file
+    table : data frame of pandas, or path of a .csv, .tsv, .xlsx or .parquet file
         Columns may hold numbers, categories, dates or text, with missing values.
     target : str
         Column that holds the class of each row.
@@ -296,6 +299,9 @@ def fit_table(
         Leave out rows without a class.
     drop_duplicates : bool, default=False
         Keep one of several equal rows.
+    row_records : bool, default=True
+        Whether ``save`` writes records of single rows: the scores and classes of test rows, for ``mauc compare``, and
+        hashes by which the model recognises training rows. Set it to False for personal data.
     dates : {"day-first", "month-first"}, optional
         How to read dates such as 01/02/2024. Default: as the column shows; if all its values are ambiguous, month
         first, with a warning.
@@ -327,21 +333,21 @@ def fit_table(
     >>> fitted.predict_proba(frame.head())  # doctest: +SKIP
     """
     given, began = dict(locals()), time.monotonic()
-    with in_python(*PARAMETERS):
+    with in_python(*Options.__dataclass_fields__):
         named = {"target": target, "group": group, "time_column": time_column}
         columns: dict[str, Any] = {name: _column(name, value) for name, value in named.items()}
         dropped: Sequence[Any] = [drop] if isinstance(drop, str | int) else () if drop is None else drop
         columns["drop"] = tuple(_column("drop", name) for name in dropped)
         given |= Options.defaults(effort, time_limit, cv)
         options = Options(**{name: value for name, value in given.items() if name != "table"} | columns)
-    with in_python(*PARAMETERS), Workers(options.n_workers) as workers:
+    with in_python(*Options.__dataclass_fields__), Workers(options.n_workers) as workers:
         if isinstance(table, str | Path):
             data = read_data(Path(table), options)
         else:
             data = prepare(as_read(table), options, Path("the table"))
         fitted = fit_data(data, options, began, workers, Watch())
     for text in fitted.flag_texts():
-        warnings.warn(as_parameters(text, PARAMETERS), stacklevel=2)
+        warnings.warn(text, stacklevel=2)
     return fitted
 
 
@@ -358,6 +364,7 @@ def read_data(path: Path, options: Options, max_size: float = MAX_SIZE, how: Rea
     """Read the rows of a file."""
     codes = [options.group] if options.group else []
     table = read_table(path, codes=codes, max_size=max_size, names=[options.target], how=how)
+    warn_of_missing_signs(table, {*codes, options.target}, display_path(path))
     reading = table.attrs["reading"]
     return replace(prepare(table, options, display_path(path)), reading=reading)
 
@@ -413,6 +420,7 @@ def fit_data(data: Data, options: Options, began: float, workers: Workers, progr
     rows = np.arange(len(labels)) if on_all_rows else train
     used = [name for name in data.kinds if name not in final.classifier.columns_.empty_]
     hashes = _hashes_of_single_rows(row_hashes({name: cells[name] for name in used}), rows)
+    hashes = hashes if options.row_records else hashes[:0]
     model = TableModel(
         final.classifier,
         data.kinds,
@@ -448,11 +456,12 @@ def _flag_columns(data: Data, train: Ints, options: Options, began: float, cut: 
     until = now if hopeless else now + 0.2 * (began + options.time_limit - now)
     columns, codes = data.features.iloc[some], data.codes[some]
     many_columns = 0 if options.few_seconds else 100
-    try:
-        return flag_columns(columns, codes, data.target, options.seed, deadline=until, many_columns=many_columns)
-    except TimeoutError:
-        cut.append("the search for columns that may leak the answer was not ready in time")
-        return []
+    flags, n_checked = flag_columns(
+        columns, codes, data.target, options.seed, deadline=until, many_columns=many_columns
+    )
+    if n_checked < columns.shape[1]:
+        cut.append(f"{n_checked:,} of {columns.shape[1]:,} columns were checked for leaks of the answer in time")
+    return flags
 
 
 def _hashes_of_single_rows(hashes: Hashes, rows: Ints) -> Hashes:

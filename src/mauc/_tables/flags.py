@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from mauc._tables.columns import are_dates
+from mauc._tables.columns import are_dates, date_order, dates_to_iso, iso_dates
 from mauc._tables.data import Split, by_group, stratified
-from mauc._tables.errors import Failure
+from mauc._tables.errors import Failure, option_name
 from mauc._tables.read import Table
 from mauc._tables.saved_scores import Hashes, row_hashes
-from mauc._typing import Ints
+from mauc._typing import Floats, Ints
 from mauc.ensemble import TableColumns
+from mauc.ensemble.columns import CentredNumbers, DateColumn, written_numbers
 from mauc.metrics import Importance, Interval, mauc_interval, mauc_score
 from mauc.model_selection import RareClassKFold, some_of_each
 
@@ -64,10 +65,10 @@ def flag_columns(
     deadline: float = math.inf,
     many_columns: int = 100,
     nearly_perfect: float = 0.998,
-) -> list[Flag]:
-    """Flag columns of the training rows, which must be in the order of the file.
+) -> tuple[list[Flag], int]:
+    """Flag columns of the training rows, which must be in the order of the file; say how many columns were checked.
 
-    Raise ``TimeoutError`` at the ``deadline``, in the seconds of :func:`time.monotonic`.
+    No column is begun after the ``deadline``, in the seconds of :func:`time.monotonic`.
 
     A column is flagged if it counts the rows, predicts the target almost perfectly alone (a MAUC of
     ``nearly_perfect``), or is different in nearly every row, as an ID is. With more than ``many_columns``, the MAUC of
@@ -77,7 +78,8 @@ def flag_columns(
     --------
     >>> import numpy as np, pandas as pd
     >>> table = pd.DataFrame({"Id": np.arange(60), "code": np.repeat([7, 8, 9], 20)})
-    >>> for flag in flag_columns(table, np.repeat(["oak", "elm", "yew"], 20), "species"):
+    >>> flags, n_checked = flag_columns(table, np.repeat(["oak", "elm", "yew"], 20), "species")
+    >>> for flag in flags:
     ...     print(flag.column, flag.kind, round(flag.mauc, 2))
     Id counter 1.0
     code target 1.0
@@ -85,11 +87,11 @@ def flag_columns(
     rows = some_of_each(labels, int(np.clip(200_000 // max(1, table.shape[1]), 1_000, 5_000)), seed)
     some_labels = labels[rows]
     enough = np.unique(some_labels, return_counts=True)[1].min() >= FEW_ROWS
-    found = []
-    for name in map(str, table.columns):
+    found: list[Flag] = []
+    for k, name in enumerate(map(str, table.columns)):
         if time.monotonic() > deadline:
-            raise TimeoutError
-        values = table[name]
+            return found, k
+        values = _as_measured(table[name])
         if values.nunique(dropna=False) < 2:
             continue
         counts, is_map, is_code = _counts_rows(values), _is_map(values, labels), _is_code(name, values)
@@ -112,7 +114,7 @@ def flag_columns(
         else:
             continue
         found.append(Flag(kind, name, alone, f"column {name!r} {text}"))
-    return found
+    return found, table.shape[1]
 
 
 def flag_duplicates(
@@ -143,8 +145,8 @@ def flag_duplicates(
     if n < 10.0 * n_tested * min(1.0, by_chance):
         return []
     # Rows that differ in a flagged column are not duplicates for --drop-duplicates.
-    advice = [] if dropped or ignore else ["use --drop-duplicates"]
-    advice += [] if grouped else ["keep related rows together with --group"]
+    advice = [] if dropped or ignore else [f"use {option_name('drop-duplicates')}"]
+    advice += [] if grouped else [f"keep related rows together with {option_name('group')}"]
     rows = "1 test row duplicates a training row" if n == 1 else f"{n:,} test rows duplicate training rows"
     text = (
         f"{rows}{' in all columns that are not flagged' if ignore else ''} ({100 * n / n_tested:.1f} % of the test "
@@ -158,15 +160,17 @@ def _share_of_equal_pairs(values: NDArray[Any]) -> float:
     return float(counts @ (counts - 1)) / max(1, len(values) * (len(values) - 1))
 
 
-def column_mauc(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
+def column_mauc(values: Any, labels: NDArray[Any], seed: int = 0, *, as_codes: bool = False) -> float:
     """Return the out-of-fold MAUC of one column alone; NaN if fewer than two classes can be held out.
 
-    A decision tree scores numbers, and the class frequencies of each value score all others, with equal weight for
-    every class. A value without training rows gets the same score for every class.
+    A decision tree scores numbers and dates, and the class frequencies of each value score all others, and numbers
+    ``as_codes``, with equal weight for every class. A value without training rows gets the same score for every class.
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    is_number = values.dtype.kind in "iufb"
-    cells = np.asarray(values, dtype=np.float64)[:, None] if is_number else _factorised(values)
+    numbers = None if as_codes else _as_numbers(values)
+    is_number = numbers is not None
+    # A tree takes float32.
+    cells = _factorised(values) if numbers is None else CentredNumbers().fit_transform(numbers[:, None])
     scores = np.full((len(codes), len(classes)), np.nan)
     for train, test in RareClassKFold(3, random_state=seed).split(codes, codes):
         if len(test):
@@ -188,7 +192,7 @@ def column_recall(values: Any, labels: NDArray[Any], most_bins: int = 100) -> fl
     >>> column_recall(pd.Series(np.arange(40.0)), np.repeat(["a", "b"], 20))
     1.0
     """
-    n_bins = int(np.clip(len(labels) // 10, 2, most_bins))
+    values, n_bins = _as_measured(values), int(np.clip(len(labels) // 10, 2, most_bins))
     _, codes = np.unique(labels, return_inverse=True)
     if values.dtype.kind in "iufb":
         distinct, cells = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
@@ -221,6 +225,22 @@ def _frequencies(cells: Ints, codes: Ints, new: Ints, n_classes: int) -> NDArray
 def _factorised(values: Any) -> Ints:
     texts = values if values.dtype.kind in "iufb" else values.astype(str).where(values.notna())
     return np.asarray(pd.factorize(texts, use_na_sentinel=False)[0])
+
+
+def _as_measured(values: Any) -> Any:
+    """Return a column of numbers that are written as text as numbers; others stay."""
+    numbers = written_numbers(values)
+    return values if numbers is None else pd.Series(numbers, index=values.index, name=values.name)
+
+
+def _as_numbers(values: Any) -> Floats | None:
+    """Return numbers, and dates as seconds since one of them, as float64; None for other columns."""
+    if values.dtype.kind in "iufb":
+        return np.asarray(values.to_numpy(np.float64, na_value=np.nan))
+    dates = iso_dates(dates_to_iso(values, "month-first") if date_order(values) else values)
+    if dates is None:
+        return written_numbers(values)
+    return np.asarray(DateColumn().fit_transform(dates).iloc[:, -1])
 
 
 def _counts_rows(values: Any) -> bool:
@@ -317,7 +337,7 @@ def flag_groups(
         values = table[name]
         recur = are_recurring_codes(name, values, labels, seed)
         if recur and values.iloc[test].isin(values.iloc[train].dropna()).mean() >= 0.5:
-            alone = column_mauc(values.iloc[rows].astype(str), labels[rows], seed)
+            alone = column_mauc(values.iloc[rows], labels[rows], seed, as_codes=True)
             found += [(alone, name)] if alone >= 0.6 else []
     flags = []
     for alone, name in sorted(found, reverse=True)[:2]:
@@ -330,7 +350,7 @@ def flag_groups(
         both = "" if math.isnan(difference) else scores
         text = (
             f"column {name!r} holds codes that are in both training and test rows{both}: if new rows will have new "
-            f"codes, use --group {shlex.quote(name)}"
+            f"codes, use {option_name('group')} {shlex.quote(name)}"
         )
         flags.append(Flag("group", name, alone, text))
     return flags
@@ -380,7 +400,7 @@ def are_recurring_codes(name: str, values: Any, labels: NDArray[Any], seed: int 
         return False
     rows = some_of_each(labels, CHECKED_ROWS, seed)
     by_size = column_mauc(values.iloc[rows], labels[rows], seed)
-    return not (by_size >= 0.6 and by_size > column_mauc(values.iloc[rows].astype(str), labels[rows], seed) - 0.03)
+    return not (by_size >= 0.6 and by_size > column_mauc(values.iloc[rows], labels[rows], seed, as_codes=True) - 0.03)
 
 
 def _are_letters_with_digits(words: Any) -> bool:

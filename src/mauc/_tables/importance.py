@@ -14,7 +14,7 @@ from mauc.model_selection import some_of_each
 
 PLANS = ((100, 1), (500, 1), (2_000, 1), (2_000, 5))
 """Rows and shuffles, from the quickest plan to the most precise one."""
-NO_TIME = "no time for permutation importance: raise --time-limit"
+NO_TIME = "no time for permutation importance: raise the time limit"
 
 
 def importance_within(
@@ -85,5 +85,5 @@ def importance_within(
     which = "each column" if len(columns) == n_all else some
     shuffles = "once" if n_repeats == 1 else f"{n_repeats} times"
     reduced = (most, n_repeats) != PLANS[-1] or len(columns) < n_all
-    limit = "; a longer --time-limit allows more" if reduced else ""
+    limit = "; a longer time limit allows more" if reduced else ""
     return found, f"{which} shuffled {shuffles} among {len(rows):,} test rows{limit}"

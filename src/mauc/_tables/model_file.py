@@ -8,6 +8,7 @@ import io
 import json
 import sys
 import threading
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,11 +21,11 @@ import numpy as np
 
 from mauc._archive import GB, MAX_SIZE, Refused, TooLarge, check_header, open_archive, printable, read_member
 from mauc._io import write_whole
-from mauc._tables.errors import Failure, in_python
+from mauc._tables.errors import Failure, in_python, option_name
 from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 from mauc._tables.text import COMMAS
 
-FORMAT = "mauc model 5"
+FORMAT = "mauc model 6"
 SCHEMA = "schema.json"
 CLASS_TYPES: dict[str, Any] = {"text": str, "int": int, "float": float, "bool": lambda name: name == "True"}
 """How to read a class again whose column holds such values."""
@@ -78,7 +79,7 @@ class TableModel:
         return pd.DataFrame(scores[:, order], columns=[classes[k] for k in order], index=index)
 
     def predict(self, table: Any) -> Any:
-        """Return a series of the predicted classes."""
+        """Return a series of the predicted classes, one for each row: of equally good ones the first in the model."""
         import pandas as pd
 
         classes, (scores, index) = self._typed_classes(), self._scores_of(table)
@@ -149,8 +150,16 @@ class _NoArrayLibraries:
             raise ModuleNotFoundError(f"{name} is not needed here", name=name)
 
 
+def check_clock() -> None:
+    """Refuse a clock that shows a year which the archive of a model file cannot hold."""
+    year = time.localtime().tm_year
+    if not 1980 <= year <= 2107:
+        raise Failure(f"the clock must show a year from 1980 to 2107 to write a model file, got {year}: set the clock")
+
+
 def write_model(path: Path, model: TableModel) -> None:
     """Write the file in one step: a run that is killed leaves the old file, or none."""
+    check_clock()
     skops = load_skops()
     parts = {name: getattr(model, name) for name in TableModel.__dataclass_fields__}
     with packed_trees(parts):
@@ -193,7 +202,7 @@ def load_model(path: str | Path, *, trust: bool = False, max_size: float = MAX_S
     >>> model = load_model("model.skops")  # doctest: +SKIP
     >>> model.predict_proba(frame)  # doctest: +SKIP
     """
-    with in_python("trust", "max-size"):
+    with in_python("trust", "max_size"):
         return read_model(Path(path), trust=trust, max_size=max_size)
 
 
@@ -221,7 +230,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         # Without --trust, skops may load the types listed here; there is no need to ask it for types it would refuse.
         needed = skops.io.get_untrusted_types(data=clean) if trust else set().union(*ALLOWED.values())
     except TooLarge as error:
-        raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None
+        raise Failure(f"{path} {error}: raise {option_name('max-size')} if you trust the file") from None
     except Refused as error:
         raise Failure(f"{path} is not loaded, because it {error}: mauc fit writes no such file") from None
     except Malformed as error:
@@ -237,7 +246,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         names = ", ".join(map(printable, foreign[:6])) + (f" and {len(foreign) - 6} more" if len(foreign) > 6 else "")
         raise Failure(
             f"{path} holds types that mauc does not know, and loading them could run their code: {names}\n"
-            "pass --trust if you know where the file comes from"
+            f"pass {option_name('trust')} if you know where the file comes from"
         )
     try:
         parts = skops.io.loads(clean, trusted=sorted(needed))
@@ -393,8 +402,10 @@ def _unpack_boosted(arrays: dict[str, Any], model: Any) -> list[list[Any]]:
 
 def _pack_forest(trees: list[Any]) -> dict[str, Any]:
     states = [tree.tree_.__getstate__() for tree in trees]
+    first = copy(trees[0])
+    del first.tree_  # a file holds no tree whose nodes are not checked
     return {
-        "first": trees[0],
+        "first": first,
         "nodes": np.concatenate([state["nodes"] for state in states]),
         "values": np.concatenate([state["values"] for state in states]),
         "ends": np.cumsum([state["node_count"] for state in states]),

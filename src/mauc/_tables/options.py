@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mauc._tables.errors import Usage
+from mauc._tables.errors import Usage, option_name
 from mauc._validation import check_real, check_whole
 
 
@@ -36,36 +36,40 @@ class Options:
     dates: str | None = None
     drop_unlabelled: bool = False
     drop_duplicates: bool = False
+    row_records: bool = True
 
     def __post_init__(self) -> None:
-        _check(check_real, "--holdout", self.holdout, low=0, high=1)
-        _check(check_whole, "--seed", self.seed, least=0)
-        _check(check_whole, "--min-rows", self.min_rows, least=1)
-        for option in ("refit", "importance", "drop_unlabelled", "drop_duplicates"):
+        _check(check_real, option_name("holdout"), self.holdout, low=0, high=1)
+        _check(check_whole, option_name("seed"), self.seed, least=0)
+        _check(check_whole, option_name("min-rows"), self.min_rows, least=1)
+        for option in ("refit", "importance", "drop_unlabelled", "drop_duplicates", "row_records"):
             value = getattr(self, option)
             if value not in (True, False) and not (option == "refit" and value is None):
-                raise Usage(f"--{option.replace('_', '-')} must be True or False, got {value!r}")
+                raise Usage(f"{option_name(option.replace('_', '-'))} must be True or False, got {value!r}")
         if self.effort not in ("quick", "normal", "best"):
-            raise Usage(f"--effort must be quick, normal or best, got {self.effort!r}")
+            raise Usage(f"{option_name('effort')} must be quick, normal or best, got {self.effort!r}")
         if self.decide not in ("balanced", "accuracy") and not str(self.decide).lower().endswith(".csv"):
             raise Usage(
-                f"--decide must be balanced, accuracy or a table of costs such as costs.csv, got {self.decide!r}"
+                f"{option_name('decide')} must be balanced, accuracy or a table of costs such as costs.csv, got "
+                f"{self.decide!r}"
             )
         if self.dates not in (None, "day-first", "month-first"):
-            raise Usage(f"--dates must be day-first or month-first, got {self.dates!r}")
-        for option, name in (("--target", self.target), ("--group", self.group), ("--time-column", self.time_column)):
+            raise Usage(f"{option_name('dates')} must be day-first or month-first, got {self.dates!r}")
+        target, group, time_column, drop, cv = map(option_name, ("target", "group", "time-column", "drop", "cv"))
+        for option, name in ((target, self.target), (group, self.group), (time_column, self.time_column)):
             if name is not None and name in self.drop:
-                raise Usage(f"--drop {name!r} is also the column of {option}: drop another column")
+                raise Usage(f"{drop} {name!r} is also the column of {option}: drop another column")
         if self.target and self.target in (self.group, self.time_column):
-            raise Usage(f"--target {self.target!r} cannot also be --group or --time-column: name another column")
+            raise Usage(f"{target} {self.target!r} cannot also be {group} or {time_column}: name another column")
         if self.time_column and self.group:
-            raise Usage("--time-column and --group each choose the test rows: leave one of them out")
+            raise Usage(f"{time_column} and {group} each choose the test rows: leave one of them out")
         if self.cv and self.time_column:
-            raise Usage("--cv tests on all rows in turn and --time-column on the latest: leave one of them out")
+            raise Usage(f"{cv} tests on all rows in turn and {time_column} on the latest: leave one of them out")
         if self.few_seconds and self.cv:
+            limit = option_name("time-limit")
             raise Usage(
-                f"--time-limit {self.time_limit:g} allows only one fit, but --cv needs several: use --time-limit 10 or "
-                "more, or leave --cv out"
+                f"{limit} {self.time_limit:g} allows only one fit, but {cv} needs several: use {limit} 10 or more, or "
+                f"leave {cv} out"
             )
 
     def fits_again(self, n_rows: int, most_rows: int = 10_000) -> bool:
@@ -83,8 +87,8 @@ class Options:
         ``best`` takes minutes. ``normal`` takes 30 to 50 seconds, and so does each training of a cross-validation.
         """
         limit = (600.0 if effort == "best" else 60.0) if time_limit is None else time_limit
-        _check(check_real, "--time-limit", limit, low=0)
-        per_training = limit / (1 + (0 if cv is None else _check(check_whole, "--cv", cv, least=2)))
+        _check(check_real, option_name("time-limit"), limit, low=0)
+        per_training = limit / (1 + (0 if cv is None else _check(check_whole, option_name("cv"), cv, least=2)))
         return {"effort": effort or ("quick" if per_training < 40.0 else "normal"), "time_limit": limit}
 
     @property

@@ -1,4 +1,4 @@
-"""Read CSV, TSV, Excel, ARFF and Parquet files, their columns, and the classes in a column."""
+"""Read CSV, TSV, Excel and Parquet files, their columns, and the classes in a column."""
 
 import difflib
 import io
@@ -11,32 +11,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mauc._archive import MAX_SIZE
-from mauc._tables.arff import arff_as_csv
-from mauc._tables.errors import Failure, Usage
+from mauc._tables.errors import Failure, Usage, option_name
 from mauc._tables.excel import excel_as_csv
 from mauc._tables.model_file import is_model
 from mauc._tables.text import (
+    EXACT,
+    NAMES_OF_MISSING,
     STDIN,
     Reading,
-    check_encoding,
     check_names,
-    detect_encoding,
     kind_of,
     read_source,
     read_text,
+    with_long_integers,
 )
 from mauc._validation import invalid, listing
 
 Table = Any  # pandas is imported only when needed: it takes a second
-READABLE = ".csv, .tsv, .xlsx, .arff or .parquet"
+READABLE = ".csv, .tsv, .xlsx or .parquet"
 TEXT = ("csv", "tsv", "tab", "txt")
-ARFF = ("arff",)
 EXCEL = ("xlsx", "xlsm")
 PARQUET = ("parquet", "pq")
-NAMES_OF_MISSING = frozenset({"NA", "N/A", "n/a", "NaN", "nan", "None", "none", "NULL", "Null", "null", "<NA>"})
-EXACT = 2.0**53  # from here on, floating-point numbers skip whole ones
 
 
 def read_table(
@@ -50,47 +48,83 @@ def read_table(
     """Return a table of at least one row and one column as a pandas DataFrame; ``-`` is standard input.
 
     From CSV and Excel, the columns named in ``text`` are read as text, never as numbers. Those in ``codes`` are read as
-    text if a value begins with a 0 that a number would lose, as 007 does. Those in ``names`` too, and ``NA``, ``None``
-    or ``null`` among words is then a word like the others. An archive may unpack to ``max_size`` GB more than its own
-    size. Warnings say what was detected if it is unusual. ``attrs["reading"]`` has ``how`` and what was found.
+    text if a number would not be written like a cell, such as 007, 1E1 and 1.10. Those in ``names`` too, but fractions
+    are numbers, and ``NA``, ``None`` or ``null`` among words is a word like the others. An archive may unpack to
+    ``max_size`` GB more than its own size. Warnings say what was detected if it is unusual. ``attrs["reading"]`` has
+    ``how`` and what was found.
     """
-    import pandas as pd
+    return read_with_copies(path, (), text, codes, max_size, names, how)[0]
 
+
+def read_with_copies(
+    path: Path,
+    copied: Collection[str],
+    text: Collection[str] = (),
+    codes: Collection[str] = (),
+    max_size: float = MAX_SIZE,
+    names: Collection[str] = (),
+    how: Reading | None = None,
+) -> tuple[Table, Table]:
+    """Return a table as :func:`read_table` does, and those of the columns ``copied`` that it has.
+
+    From CSV and Excel, a copy is text as it is written; from Parquet, it is of the type of the column.
+    """
     how = how or Reading()
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
     if path != STDIN and not path.exists():
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise Failure(f"File not found: {path}{did_you_mean(path.name, others)}")
-    if path.is_file() and kind_of(path) not in (*TEXT, *EXCEL, *ARFF, *PARQUET):
+    if path.is_file() and kind_of(path) not in (*TEXT, *EXCEL, *PARQUET):
         if is_model(path):
             raise Failure(f"{path} is a model file, not a table: to score a table use mauc predict {path.name} TABLE")
         raise Failure(f"{path} must end in {READABLE}: rename it, or save it as one of these")
     source = read_source(path, max_size)
     kind = source.kind
+    check_how(how, kind, source.path)
+    if kind in PARQUET:
+        with parquet_errors(source.path):
+            import pyarrow.parquet as pq
+
+            table = pq.read_table(io.BytesIO(source.content))
+        return frames_of_arrow(table, copied, how, source.path)
+    if kind in EXCEL:
+        source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
+    table, copies = read_text(source, copied, text, codes, names, how)
+    return checked_table(table, source.path), copies
+
+
+def arrow_frame(table: Any) -> Table:
+    """Return a table of pyarrow as a data frame in which integers beside missing values have all digits."""
+    import pandas as pd
+    import pyarrow as pa
+
+    frame = table.to_pandas()
+    long = [name for name in with_long_integers(frame) if pa.types.is_integer(table.schema.field(name).type)]
+    for name in long:
+        frame[name] = pd.array(table[name].to_pylist(), dtype="UInt64" if (frame[name] >= 2.0**63).any() else "Int64")
+    return frame
+
+
+def frames_of_arrow(table: Any, copied: Collection[str], how: Reading, path: Path) -> tuple[Table, Table]:
+    """Return what :func:`read_with_copies` does for a table of pyarrow, such as a batch of a file."""
+    frame = arrow_frame(table).reset_index(drop=True)
+    copies = frame[[name for name in frame.columns if str(name) in copied]].rename(columns=str)
+    frame = without_texts(frame, how.missing)
+    frame.attrs["reading"] = how
+    return checked_table(frame, path), copies
+
+
+def check_how(how: Reading, kind: str, path: Path) -> None:
+    """Refuse options that a file of this kind does not have."""
     for option, value, kinds, which in (
         ("--sheet", how.sheet, EXCEL, "Excel"),
         ("--separator", how.separator, TEXT, "text"),
-        ("--encoding", how.encoding, TEXT + ARFF, "text"),
+        ("--encoding", how.encoding, TEXT, "text"),
         ("--header/--no-header", how.header, TEXT + EXCEL, "text and Excel"),
     ):
         if value is not None and kind not in kinds:
-            raise Usage(f"{option} is for {which} files, and {source.path} is not one: leave it out")
-    if kind in PARQUET:
-        with parquet_errors(source.path):
-            table = pd.read_parquet(io.BytesIO(source.content)).reset_index(drop=True)
-        table = without_texts(table, how.missing)
-        table.attrs["reading"] = how
-    else:
-        if kind in EXCEL:
-            source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
-        elif kind in ARFF:
-            encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
-            source, how = arff_as_csv(source, encoding), replace(how, encoding="utf-8", separator=",", header=True)
-        table = read_text(source, text, {*codes, *names}, names, how)
-    table = checked_table(table, source.path)
-    _warn_of_missing_signs(table, {*text, *codes, *names}, source.path)
-    return table
+            raise Usage(f"{option} is for {which} files, and {path} is not one: leave it out")
 
 
 def checked_table(table: Table, path: Path) -> Table:
@@ -106,10 +140,16 @@ def as_frame(table: Any) -> Table:
     """Return a data frame of pandas, made of one of another library if need be."""
     import pandas as pd
 
-    table = table.to_pandas() if hasattr(table, "to_pandas") else table
-    if not isinstance(table, pd.DataFrame):
+    if isinstance(table, pd.DataFrame):
+        return table
+    if not hasattr(table, "to_pandas"):
         raise invalid("table", "must be a data frame", type(table).__name__, "pass pandas.DataFrame(…)")
-    return table
+    frame = table.to_pandas()
+    for name in with_long_integers(frame):
+        cells = list(table[name])
+        if all(cell is None or isinstance(cell, int) for cell in cells):
+            frame[name] = pd.array(cells, dtype="Int64")
+    return frame
 
 
 def as_read(table: Any, missing: Collection[str] = ()) -> Table:
@@ -140,9 +180,11 @@ def parquet_errors(path: Path) -> Iterator[None]:
         raise Failure(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}): write it again") from None
 
 
-def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path, most_signs: int = 4) -> None:
+def warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path, most_signs: int = 4) -> None:
     """Warn of columns read as text because a few other texts, such as ``?``, recur among their numbers."""
     import pandas as pd
+
+    from mauc.ensemble.columns import MISSING_TEXTS
 
     for name in other_columns(table):
         cells = table[name].dropna()
@@ -151,14 +193,17 @@ def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path,
         cells = cells.astype(str)
         if np.isnan(pd.to_numeric(cells.head(1000).unique(), errors="coerce")).all():
             continue
-        others = cells[pd.to_numeric(cells, errors="coerce").isna()]
+        # TableColumns takes ? and the like among numbers for missing values.
+        others = cells[
+            pd.to_numeric(cells, errors="coerce").isna() & ~cells.str.strip().str.lower().isin(MISSING_TEXTS)
+        ]
         signs = list(map(str, others.unique()[: most_signs + 1]))
         if 0 < len(signs) <= most_signs and 2 * len(others) < len(cells):
             options = " ".join(f"--missing {sign}" if sign.isalnum() else f"--missing '{sign}'" for sign in signs)
             warnings.warn(
                 f"column {name!r} of {path} holds numbers, and {' and '.join(map(repr, signs))} in {len(others)} of "
                 f"{len(cells)} rows, so it is read as text; to read numbers with missing values use {options}",
-                stacklevel=3,
+                stacklevel=2,
             )
 
 
@@ -202,7 +247,7 @@ def _in_text(values: Any) -> Any:
     if form == "datetime":
         values = values.where(values.notna(), None).infer_objects()
     if values.dtype.kind == "M":
-        return _dates_in_text(values)
+        return dates_in_text(values)
     if form.startswith("timedelta"):
         return pd.to_timedelta(values).dt.total_seconds().astype("float64")
     if form in ("date", "datetime", "interval", "period"):
@@ -232,7 +277,7 @@ def other_columns(table: Table) -> list[str]:
     return [name for name, kind in table.dtypes.items() if kind.kind not in "iufb"]
 
 
-def _dates_in_text(values: Any) -> Any:
+def dates_in_text(values: Any) -> Any:
     """Return dates as text without loss; those with a time zone in UTC, for local times recur when clocks go back."""
     import pandas as pd
 
@@ -318,14 +363,19 @@ def check_single(table: Table, path: Path, advice: str) -> None:
             )
 
 
-def has_class(target: Any, name: str, path: Path) -> Any:
-    """Return an ``(N,)`` mask of the rows that have a class, with a warning about the others."""
-    found = np.asarray(target.notna())
+def has_class(found: NDArray[np.bool_], name: str, path: Path) -> NDArray[np.bool_]:
+    """Return the ``(N,)`` mask of the rows that have a class, with a warning about the others."""
     n = int((~found).sum())
     if n:
         verb = "is" if n == 1 else "are"
         warnings.warn(f"{count_of(n)} of {path} without a class in {name!r} {verb} left out", stacklevel=2)
     return found
+
+
+def no_class(column: str, n: int, first: str) -> Failure:
+    """Return the error for a column with ``n`` rows without a class."""
+    advice = f"fill them in, or leave them out with {option_name('drop-unlabelled')}"
+    return Failure(f"{column} has no class in {count_of(n)} (first: {first}): {advice}")
 
 
 def class_labels(values: Any, name: str, path: Path, *, as_named: bool = False) -> Any:
@@ -343,10 +393,7 @@ def class_labels(values: Any, name: str, path: Path, *, as_named: bool = False) 
         raise Failure(f"{where} holds lists (first: row {lists[0] + 1}), not classes: choose another column")
     missing = np.flatnonzero(np.asarray(values.isna()))
     if len(missing):
-        raise Failure(
-            f"{where} has no class in {count_of(len(missing))} (first: row {missing[0] + 1}): fill them in, "
-            "or leave them out with --drop-unlabelled"
-        )
+        raise no_class(where, len(missing), f"row {missing[0] + 1}")
     if values.dtype.kind == "f":
         numbers = np.asarray(values, dtype=np.float64)
         if not np.isfinite(numbers).all():

@@ -9,6 +9,7 @@ scores of the same table are compared.
 import functools
 import hashlib
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +23,14 @@ from mauc._io import write_whole
 from mauc._tables.errors import Failure
 from mauc._tables.model_file import is_model
 from mauc._tables.read import Table
+from mauc._tables.text import EXACT
 from mauc._typing import Floats, Ints
 
 Hashes = NDArray[np.uint64]
-MISSING = np.uint64(0x9E3779B97F4A7C15)
+MISSING, INTEGER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
+SMALLEST_INT, LARGEST_INT = -(2**63), 2**63 - 1
+WHOLE = re.compile(r"([+-]?\d+)(?:\.0*)?")
+DATE = re.compile(r"(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}(?::\d{2})?)(?:\.(\d*))?")
 TRAINED_ON = "trained_on"
 """Column of ``mauc predict``: yes for training rows, else no."""
 
@@ -33,13 +38,18 @@ TRAINED_ON = "trained_on"
 def cell_hashes(table: Table) -> dict[str, Hashes]:
     """Return the ``(N,)`` hashes of the cells of each column.
 
-    Numbers count by their first 12 digits, since CSV files may lose the last ones. Whole numbers, decimals and numbers
-    written as text equal the same number as a float; all missing values are the same.
+    Equal values have equal hashes in every file, in every part of a file, and beside any other cells. A whole number
+    counts with all of its digits, whether it was read as an integer, a float or a text. A number with a fraction counts
+    by its first 12 digits: spreadsheets and R write 15 of 17. Truth values are 1 and 0, midnight is the date alone, and
+    all missing values are the same.
     """
     # Numbers at once: a table may have thousands of columns.
-    numbers = [name for name, kind in table.dtypes.items() if kind.kind in "iub" or kind == np.float64]
-    hashes = _hash_numbers(table[numbers].to_numpy(np.float64, na_value=np.nan).T)
-    found = dict(zip(numbers, hashes, strict=True))
+    kinds = {name: kind for name, kind in table.dtypes.items() if isinstance(kind, np.dtype)}
+    wide = {name for name, kind in kinds.items() if kind.kind == "u" and (table[name] > LARGEST_INT).any()}
+    integers = [name for name, kind in kinds.items() if kind.kind in "iub" and name not in wide]
+    floats = [name for name, kind in kinds.items() if kind == np.float64]
+    found = dict(zip(integers, _hash_integers(table[integers].to_numpy(np.int64).T), strict=True))
+    found |= dict(zip(floats, _hash_floats(table[floats].to_numpy(np.float64).T), strict=True))
     return {str(name): found[name] if name in found else _hash_others(table[name]) for name in table.columns}
 
 
@@ -87,22 +97,69 @@ def _hash_others(values: Any) -> Hashes:
 
     # Each value once: a column of a few categories may have millions of rows. A missing value has the code -1.
     codes, found = pd.factorize(values)
-    # True and False are 1 and 0, as in a column of booleans. 0.1 in single precision is 0.1, as a CSV file has it.
-    words = [str(int(v)) if isinstance(v, bool | np.bool_) else str(v).strip() for v in np.asarray(found)]
-    text = np.array(words, dtype=object)
-    numbers = np.asarray(pd.to_numeric(pd.Series(text), errors="coerce"), dtype=np.float64)
-    hashes, others = _hash_numbers(numbers), np.isnan(numbers)
-    hashes[others] = pd.util.hash_array(text[others], categorize=False)
-    return np.append(hashes, MISSING)[codes]
+    return np.append(_hash_texts([_spelling(value) for value in np.asarray(found)]), MISSING)[codes]
 
 
-def _hash_numbers(numbers: NDArray[np.float64]) -> Hashes:
-    """Hash the first 40 bits of the mantissa, rounded; −0 is 0, and NaN is missing."""
+def _spelling(value: Any) -> str:
+    """Return a value as text, of several spellings the first.
+
+    >>> [_spelling(value) for value in (True, "TRUE", " 007 ", "2024-03-31T00:00:00", "2024-03-31 10:30:00.500")]
+    ['1', '1', '007', '2024-03-31', '2024-03-31 10:30:00.5']
+    """
+    text = str(value).strip()
+    date = DATE.fullmatch(text)
+    if date:
+        day, clock, fraction = date[1], date[2], (date[3] or "").rstrip("0")
+        return day if clock.strip("0:") == fraction == "" else f"{day} {clock}{fraction and '.'}{fraction}"
+    return {"true": "1", "false": "0"}.get(text.lower(), text)
+
+
+def _hash_texts(texts: Sequence[str]) -> Hashes:
+    """Hash texts, and those of numbers as the numbers."""
+    import pandas as pd
+
+    words = np.array(texts, dtype=object)
+    numbers = np.array(pd.to_numeric(pd.Series(words), errors="coerce"), dtype=np.float64)
+    found = ~np.isnan(numbers)
+    numbers[found] = words[found].astype(np.float64)  # pandas 2 rounds the last digit another way
+    hashes, others = _hash_floats(numbers), np.isnan(numbers)
+    hashes[others] = pd.util.hash_array(words[others], categorize=False)
+    long = {k: WHOLE.fullmatch(words[k]) for k in np.flatnonzero(np.abs(numbers) >= EXACT)}
+    integers = {k: int(whole[1]) for k, whole in long.items() if whole}
+    hashes[list(integers)] = _hash_long_integers(list(integers.values()))
+    return hashes
+
+
+def _hash_floats(numbers: NDArray[np.float64]) -> Hashes:
+    """Hash whole numbers as integers, and of others the first 40 bits of the mantissa, rounded; NaN is missing."""
     from pandas.util import hash_array
 
-    bits = (numbers + 0.0).view(np.uint64)
-    hashes = hash_array(((bits + np.uint64(1 << 11)) >> np.uint64(12)).ravel()).reshape(numbers.shape)
+    bits = (numbers.view(np.uint64) + np.uint64(1 << 11)) >> np.uint64(12)
+    hashes = np.asarray(hash_array(bits.ravel())).reshape(numbers.shape)
+    whole = numbers == np.floor(numbers)
+    fits = whole & (numbers >= SMALLEST_INT) & (numbers < LARGEST_INT)
+    hashes[fits] = _hash_integers(numbers[fits].astype(np.int64))
+    infinite, large = np.isinf(numbers), whole & ~fits & np.isfinite(numbers)
+    hashes[infinite] = hash_array(numbers[infinite].astype(str).astype(object), categorize=False)
+    hashes[large] = _hash_long_integers([int(number) for number in numbers[large]])
     hashes[np.isnan(numbers)] = MISSING
+    return hashes
+
+
+def _hash_integers(integers: Ints) -> Hashes:
+    from pandas.util import hash_array
+
+    # A fraction of these bits has another hash.
+    return np.asarray(hash_array(integers.ravel().view(np.uint64)) ^ INTEGER).reshape(integers.shape)
+
+
+def _hash_long_integers(integers: Sequence[int]) -> Hashes:
+    """Hash integers of any size."""
+    from pandas.util import hash_array
+
+    fits = np.array([SMALLEST_INT <= each <= LARGEST_INT for each in integers], dtype=bool)
+    hashes = hash_array(np.array([str(each) for each in integers], dtype=object), categorize=False)
+    hashes[fits] = _hash_integers(np.array(integers, dtype=object)[fits].astype(np.int64))
     return np.asarray(hashes)
 
 
@@ -129,7 +186,7 @@ class SavedScores:
     predicted: NDArray[Any]
     """``(n,)`` the class that the model predicts."""
     groups: NDArray[Any] | None = None
-    """``(n,)`` group of each row; None if rows are independent."""
+    """``(n,)`` number of the group of each row; None if rows are independent."""
 
 
 def scores_path(model: Path) -> Path:

@@ -43,6 +43,12 @@ ENCODINGS = {"utf-16": "UTF-16", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 # and then a point, mark thousands. In a file with decimal commas 1.125 means 1125; 0.125 cannot mean thousands, so its
 # column stays as it was read.
 NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+AS_INTEGER = r"[+-]?(?:0|[1-9]\d*)(?:\.0*)?"
+"""Spellings of an integer, also by programs that turned it into a float."""
+POINT = r"\.0*$"
+NAMES_OF_MISSING = frozenset({"NA", "N/A", "n/a", "NaN", "nan", "None", "none", "NULL", "Null", "null", "<NA>"})
+EXACT = 2.0**53
+"""From here on, floats skip integers."""
 WITH_DECIMAL_COMMA = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
 WITH_THOUSANDS_COMMA = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 WITH_THOUSANDS_POINT = r"[+-]?(?:0|[1-9]\d{0,2}(?:\.\d{3})*)"
@@ -164,14 +170,22 @@ def unreadable_text(path: Path, error: Exception) -> Failure:
 
 
 def read_text(
-    source: Source, text: Collection[str], codes: Collection[str], names: Collection[str], how: Reading
-) -> Any:
-    """Return a pandas DataFrame; parameters as in :func:`mauc._tables.read.read_table`."""
+    source: Source,
+    copied: Collection[str],
+    text: Collection[str],
+    codes: Collection[str],
+    names: Collection[str],
+    how: Reading,
+) -> tuple[Any, Any]:
+    """Return a pandas DataFrame, and copies of columns; see :func:`mauc._tables.read.read_with_copies`."""
     import pandas as pd
+
+    # pandas 3 reads the nearest float, and pandas 2 only if told.
+    exact = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
 
     def parse(**options: Any) -> Any:
         content = io.BytesIO(source.content)
-        return pd.read_csv(content, sep=separator, encoding=encoding, index_col=False, **(named | options))
+        return pd.read_csv(content, sep=separator, encoding=encoding, index_col=False, **(exact | named | options))
 
     try:
         encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
@@ -194,11 +208,18 @@ def read_text(
             # Without index_col=False, pandas would take the first cells for names of rows, and move all others.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             table = parse(low_memory=False, dtype=dict.fromkeys(text, str), na_values=missing)
-        coded = sorted(set(codes) & set(table.columns))
-        if coded:
-            written = parse(usecols=coded, dtype=str, keep_default_na=False, na_values=["", *missing])
+        overflown = _with_texts_of_missing(table, missing)
+        if overflown:
+            table[overflown] = parse(usecols=overflown, dtype=str, na_values=missing)[overflown]
+        coded, long = sorted({*codes, *names} & set(table.columns)), with_long_integers(table)
+        if coded or long:
+            written = parse(usecols=[*{*coded, *long}], dtype=str, keep_default_na=False, na_values=["", *missing])
+            for name in long:
+                table[name] = as_integers(table[name], written[name])
             for name in coded:
                 table[name] = as_code(table[name], written[name], literal=name in names, header=table.columns)
+        kept = [name for name in table.columns if name in copied]
+        copies = parse(usecols=kept, dtype=str, keep_default_na=False) if kept else table[kept]
     except pd.errors.ParserWarning:
         raise Failure(
             f"{source.path} has rows with more cells than its first line, which has {len(header)}: name every column, "
@@ -206,7 +227,7 @@ def read_text(
         ) from None
     except UNREADABLE as error:
         raise unreadable_text(source.path, error) from None
-    parse, unchanged, pointed = partial(parse, na_values=missing), {*text, *codes}, how.pointed
+    parse, unchanged, pointed = partial(parse, na_values=missing), {*text, *codes, *names}, how.pointed
     if how.commas:
         # In a cell of Excel a point is the decimal point of a number.
         points = not source.kind.startswith("xls")
@@ -221,8 +242,8 @@ def read_text(
         notes.append(f"with {COMMAS[commas]}")
     if notes:
         other = "; choose another with --encoding" if encoding in ("cp1252", "latin-1") and not how.encoding else ""
-        warnings.warn(f"{source.path} is read as a table {', '.join(notes)}{other}", stacklevel=3)
-    return table
+        warnings.warn(f"{source.path} is read as a table {', '.join(notes)}{other}", stacklevel=4)
+    return table, copies
 
 
 def detect_encoding(source: Source) -> str:
@@ -244,11 +265,14 @@ def detect_encoding(source: Source) -> str:
 
 def _rows(sample: str, separator: str, most: int = 50) -> list[list[str]]:
     """Return the cells of the first lines. As in pandas, U+2028, which a name may hold, does not end a line."""
+    longest = csv.field_size_limit(max(len(sample), 1))  # pandas has no limit
     try:
         lines = csv.reader(io.StringIO(sample, newline=""), delimiter=separator)
         return [row for row in islice(lines, most) if row]
     except csv.Error:
         return []
+    finally:
+        csv.field_size_limit(longest)
 
 
 def best_separator(sample: str) -> str:
@@ -330,16 +354,51 @@ def _as_number(cell: str) -> float | None:
 
 
 def as_code(values: Any, written: Any, *, literal: bool, header: Sequence[str] = ()) -> Any:
-    """Return a column of codes as text if numbers would lose a leading zero.
+    """Return a column of codes as numbers if it is written as numbers write themselves, as 12 and 12.0; else as text.
 
-    If ``literal``, also return text if ``NA`` and the like are names, or if two columns of the ``header`` are named
-    after two spellings of one number, such as 1 and 1.0.
+    Texts are as they are written, so 007, 1E1, 1.10 and integers that a float cannot hold keep their digits. 12.0 is 12
+    among them: a program that turns integers into floats writes it. If ``literal``, fractions are numbers, which are
+    measurements, not classes; text is also returned if ``NA`` and the like are names, or if two columns of the
+    ``header`` are named after two spellings of one number, such as 1 and 1.0.
     """
-    is_number = values.dtype.kind in "iuf"
-    if is_number and (written.str.match(r"\s*0\d").any() or (literal and _name_columns(values, written, header))):
-        return written.where(values.notna())
-    # In a column of numbers NA is missing; in a column of words it may be a word.
-    return written if literal and not is_number and bool((values.isna() & written.notna()).any()) else values
+    known = written[values.notna()].str.strip()
+    if not (values.dtype.kind in "iuf" or known.str.fullmatch(NUMBER).all()):
+        # In a column of numbers NA is missing; in a column of words it may be a word.
+        return written if literal and bool((values.isna() & written.notna()).any()) else values
+    whole = known.str.fullmatch(AS_INTEGER)
+    named = literal and _name_columns(values, written, header)
+    exact = values.dtype.kind in "iu" or (values.dtype.kind == "f" and not (values.abs() >= EXACT).any())
+    measured = literal and values.dtype.kind == "f" and (values.dropna() % 1 != 0).any()
+    if not named and exact and (whole.all() or measured):
+        return values
+    return (known if named else known.mask(whole, known.str.replace(POINT, "", regex=True))).reindex(values.index)
+
+
+def _with_texts_of_missing(table: Any, missing: Collection[str]) -> list[str]:
+    """Return the columns in which missing values are texts: pandas leaves them where an integer has over 64 bits."""
+    texts = [name for name, kind in table.dtypes.items() if kind.kind not in "iufb"]
+    return [name for name in texts if table[name].isin([*NAMES_OF_MISSING, "", *missing]).any()]
+
+
+def with_long_integers(table: Any) -> list[str]:
+    """Return the columns that were read as floats, and hold numbers of which floats cannot hold the last digits."""
+    floats = [name for name, kind in table.dtypes.items() if kind.kind == "f"]
+    return [name for name in floats if (table[name].abs() >= EXACT).any()]
+
+
+def as_integers(values: Any, written: Any) -> Any:
+    """Return a column that was read as floats with all digits of its integers.
+
+    It stays as it is if floats hold them all. Beside fractions, or beyond 64 bits, it becomes text.
+    """
+    known = written[values.notna()].str.strip()
+    whole = known.str.fullmatch(r"[+-]?\d+(?:\.0*)?")
+    integers = known[whole].str.replace(POINT, "", regex=True).map(int)
+    if (integers == integers.map(float).map(int)).all():
+        return values
+    kinds = {"Int64": (-(2**63), 2**63 - 1), "UInt64": (0, 2**64 - 1)}
+    fitting = [kind for kind, limits in kinds.items() if whole.all() and integers.between(*limits).all()]
+    return (integers.astype(fitting[0]) if fitting else known).reindex(values.index)
 
 
 def _name_columns(values: Any, written: Any, header: Sequence[str]) -> bool:

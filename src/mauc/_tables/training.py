@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mauc._tables.data import Data, Split, by_time, stratified
 from mauc._tables.decide import Decision, decisions_of, learn_decision
-from mauc._tables.errors import Failure, Usage
+from mauc._tables.errors import Failure, Usage, option_name
 from mauc._tables.options import Options
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
@@ -128,7 +128,7 @@ class Trainer:
         groups = self._groups(rows)
         n_enough = int((np.unique(labels, return_counts=True)[1] > 1).sum())
         if groups is None and n_enough < 2:
-            requirement = f"at least two classes of --target {data.target!r} need two training rows each"
+            requirement = f"at least two classes of {option_name('target')} {data.target!r} need two training rows each"
             raise Failure(f"{requirement}, got {n_enough} such classes: add rows to each class")
         split, known = self._split(rows, groups), set(np.unique(labels).tolist())
         stack = MAUCStackingClassifier(
@@ -353,13 +353,17 @@ def cv_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split]:
         most = int(counts[counts > 1].sum())  # the only row of a class is never held out
         if n_folds > most:
             raise Usage(
-                f"--cv must be at most {most:,}, the number of rows to test on, got {n_folds:,}: use fewer folds"
+                f"{option_name('cv')} must be at most {most:,}, the number of rows to test on, got {n_folds:,}: use "
+                "fewer folds"
             )
         return list(RareClassKFold(n_folds, random_state=seed).split(labels, labels))
     folds = group_folds(labels, groups, n_folds, seed)
     tested = {label for _, test in folds for label in labels[test]}
     if len(tested) < 2:
-        raise Failure("--cv needs two classes that are in two groups or more: add groups, or leave --group out")
+        raise Failure(
+            f"{option_name('cv')} needs two classes that are in two groups or more: add groups, or leave "
+            f"{option_name('group')} out"
+        )
     return folds
 
 

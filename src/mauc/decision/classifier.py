@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mauc._estimators import WrappingClassifier, encode_classes, scores_by_class
 from mauc._typing import Floats, Ints
-from mauc._validation import check_not_negative, check_numbers, check_sample_weight, invalid, scores_of
+from mauc._validation import check_not_negative, check_numbers, check_sample_weight, in_class_order, invalid, scores_of
 from mauc.decision.posterior import fit_posterior, log_scores, lowest_probability, posterior_of
 from mauc.decision.sweep import DecisionProblem, cheapest, least_loss
 from mauc.ensemble.bases import fit_base, weight_argument
@@ -53,7 +53,8 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
         With ``predict_proba`` or ``decision_function``.
     costs : (C, C) array, optional
         ``[i, j]`` is the cost of deciding for class j if class i is true, classes in sorted order; gains are negative
-        costs. Default: maximise balanced accuracy, that is, a mistake costs one over the frequency of its class.
+        costs. The rows and columns of a data frame are matched by class name. Default: maximise balanced accuracy, that
+        is, a mistake costs one over the frequency of its class.
     scoring : function or str, optional
         Metric to maximise instead of costs: a function of ``(y_true, y_pred)`` as in ``sklearn.metrics``, or the name
         of a scikit-learn scorer of predicted classes, such as ``"f1_macro"``. It is evaluated at most 64 times per
@@ -188,7 +189,9 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
         balancing = np.divide(1.0, priors, out=np.zeros(n_classes), where=priors > 0)
         wrong = 1.0 - np.eye(n_classes)
         if self.costs is not None:
-            self.costs_ = worth = _check_costs(self.costs, n_classes)
+            costs = _check_costs(self.costs, self.classes_)
+            above = costs - costs.min(axis=1, keepdims=True)  # the decisions stay the same
+            self.costs_ = worth = above / above.max()
         else:
             worth = wrong * balancing[:, None] / balancing.max()
             self.costs_ = worth if self.scoring is None else wrong
@@ -231,7 +234,7 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
     def _value(self, codes: Ints, taken: Ints, weight: Floats) -> float:
         """Return the negative mean cost of these decisions, or their balanced accuracy."""
         if self.costs is not None:
-            return -float(np.average(np.asarray(self.costs, dtype=np.float64)[codes, taken], weights=weight))
+            return -float(np.average(_check_costs(self.costs, self.classes_)[codes, taken], weights=weight))
         size = np.bincount(codes, weight)
         right = np.bincount(codes, weight * (codes == taken))
         return float(np.mean(right[size > 0] / size[size > 0]))
@@ -259,8 +262,9 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
         return np.asarray(scores_of(self.estimator_, X))
 
 
-def _check_costs(costs: ArrayLike, n_classes: int) -> Floats:
-    """Subtract the smallest cost of each row and divide by the largest of all: the decisions stay the same."""
+def _check_costs(costs: ArrayLike, classes: NDArray[Any]) -> Floats:
+    """Return the costs in the order of the classes, by which a data frame may be named."""
+    n_classes = len(classes)
     requirement = f"must be a ({n_classes}, {n_classes}) matrix of finite numbers"
     advice = "pass [i, j] = cost of deciding for class j if class i is true, classes in sorted order"
     matrix = check_numbers(costs, "costs", requirement, advice)
@@ -269,10 +273,9 @@ def _check_costs(costs: ArrayLike, n_classes: int) -> Floats:
     if not np.isfinite(matrix).all():
         where = tuple(int(k) for k in np.argwhere(~np.isfinite(matrix))[0])
         raise invalid("costs", requirement, f"{matrix[where]} at {where}", advice)
-    above = matrix - matrix.min(axis=1, keepdims=True)
-    if not above.any():
+    if (matrix == matrix[:, :1]).all():
         raise invalid("costs", "must differ between decisions", "rows of equal numbers", advice)
-    return above / above.max()
+    return in_class_order(costs, matrix, classes, "costs")
 
 
 def _penalty(codes: Ints, share: Floats, worth: Floats) -> Floats:

@@ -259,7 +259,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         classes, codes = encode_classes(y)
         check_consistent_length(X, codes)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
-        pairs = check_pairs(self.pairs, len(classes))
+        pairs = check_pairs(self.pairs, len(classes), classes)
         # An ordered y does not change a list of the user's own models.
         order = None if self.estimators is not None and self.ordinal is None else class_order(self.ordinal, y, classes)
         used_rows = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)

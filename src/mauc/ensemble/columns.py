@@ -6,6 +6,7 @@ Columns are encoded once, from all training rows and without their classes.
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -28,6 +29,11 @@ from mauc._validation import invalid, is_sparse
 from mauc.ensemble.tree_columns import TreeColumns
 
 NUMBERS = "iufb"
+MISSING_TEXTS = frozenset(
+    {*("", "?", "...", "na", "#na", "n/a", "#n/a", "#n/a n/a", "<na>", "nan", "-nan", "null", "none")}
+    | {"1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind"}
+)
+"""Texts that are missing values, in small letters, as for pandas and skrub."""
 
 
 def medians(numbers: Floats) -> Floats:
@@ -157,16 +163,58 @@ class TextPlace(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, column: Any, y: Any = None) -> Self:
         """Sort the texts."""
-        self.known_ = np.unique(self._texts(column.dropna().drop_duplicates()))
+        texts = {str(text).replace("\0", "") for text in column.dropna().unique()}
+        # One array of bytes: an array of texts would take the memory of the longest one for each, and a list is slow to
+        # write to a model file.
+        self.known_ = np.frombuffer("\0".join(sorted(texts)).encode(errors="surrogatepass"), dtype=np.uint8)
         return self
 
     def transform(self, column: Any) -> Floats:
         """Return ``(N, 1)`` places; a missing text gives a missing number."""
         texts, codes = _different_texts(column)
-        return np.append(np.searchsorted(self.known_, self._texts(texts)), np.nan)[codes, None]
+        known = self.known_.tobytes().decode(errors="surrogatepass").split("\0")
+        places = [bisect_left(known, text.replace("\0", "")) for text in texts]
+        return np.array([*places, np.nan])[codes, None]
 
-    def _texts(self, column: Any) -> NDArray[np.str_]:
-        return np.asarray(column.astype(str).str[:32], dtype=str)
+
+class DateColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Encode a column of dates by year, month, day, hour if a date has one, and the seconds since the median date.
+
+    Seconds are computed in integers: skrub's ``DatetimeEncoder`` counts from 1970 in float32, which loses all below 128
+    seconds.
+    """
+
+    __single_column_transformer__ = True
+
+    def fit(self, column: Any, y: Any = None) -> Self:
+        """Learn the median date."""
+        microseconds, _ = self._instants(column.dropna())
+        self.centre_ = int(np.sort(microseconds)[len(microseconds) // 2]) if len(microseconds) else 0
+        self.has_time_ = bool((column.dropna().dt.normalize() != column.dropna()).any())
+        return self
+
+    def transform(self, column: Any) -> Any:
+        """Return a data frame of float64; a missing date gives missing numbers."""
+        import pandas as pd
+
+        parts = ["year", "month", "day", "hour"] if self.has_time_ else ["year", "month", "day"]
+        columns = {f"{column.name}_{part}": getattr(column.dt, part).astype("float64") for part in parts}
+        microseconds, nanoseconds = self._instants(column)
+        seconds = (microseconds - self.centre_) / 1e6 + nanoseconds / 1e9
+        columns[f"{column.name}_total_seconds"] = np.where(column.isna(), np.nan, seconds)
+        self.all_outputs_ = list(columns)
+        return pd.DataFrame(columns, index=column.index)
+
+    def _instants(self, column: Any) -> tuple[Ints, Ints]:
+        """Return microseconds since 1970 in UTC, and the nanoseconds beyond them."""
+        dates = column if column.dt.tz is None else column.dt.tz_convert("UTC").dt.tz_localize(None)
+        exact = np.asarray(dates)
+        whole = exact.astype("datetime64[us]")
+        return whole.astype(np.int64), (exact - whole).astype("timedelta64[ns]").astype(np.int64)
+
+    def get_feature_names_out(self, input_features: Any = None) -> list[str]:
+        """Return the column names of the last data frame."""
+        return self.all_outputs_
 
 
 def _different_texts(column: Any) -> tuple[Any, NDArray[np.int64]]:
@@ -185,9 +233,9 @@ class EncodedColumn:
     """Fitted transformers, which clean the column and encode it; none if it has no outputs."""
     outputs: NDArray[np.str_]
     """Names of the numbers."""
-    rows: NDArray[np.float32]
-    """``(N, outputs)``"""
-    others: tuple[NDArray[np.float32], ...] = ()
+    rows: NDArray[np.floating]
+    """``(N, outputs)``; float64 of dates, else float32."""
+    others: tuple[NDArray[np.floating], ...] = ()
     """The same numbers of the rows of other tables."""
 
 
@@ -200,22 +248,28 @@ def encode_column(column: Any, random_state: int | None = 0, others: Sequence[An
         from skrub import TableVectorizer
 
     name = str(column.name)  # skrub needs texts as the names of columns
-    vectorizer = TableVectorizer(low_cardinality=_one_hot(), high_cardinality=TextColumn(random_state=random_state))
+    vectorizer = TableVectorizer(
+        low_cardinality=_one_hot(), high_cardinality=TextColumn(random_state=random_state), datetime=DateColumn()
+    )
     found = vectorizer.fit_transform(column.rename(name).to_frame())
     outputs = np.array(vectorizer.input_to_outputs_[name], dtype=str)
     # The last step only casts to float32.
     steps = list(vectorizer.all_processing_steps_[name][:-1]) if len(outputs) else []
     applied = tuple(_apply(steps, each.rename(name)) for each in others if steps)
-    return EncodedColumn(steps, outputs, np.asarray(found, dtype=np.float32), applied)
+    are_dates = len(steps) > 0 and isinstance(steps[-1], DateColumn)
+    rows = _apply(steps, column.rename(name)) if are_dates else np.asarray(found, dtype=np.float32)
+    return EncodedColumn(steps, outputs, rows, applied)
 
 
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn a table into numbers, without its classes.
 
-    The median of its column is subtracted from each number and boolean; missing numbers stay missing. Categories of up
-    to 40 values become one-hot columns; a new value has 0 in all of them. skrub's ``TableVectorizer`` encodes the other
-    columns: texts of more values become 30 components of their character n-grams and, if they repeat, a code; dates
-    become year, month, day and seconds, if these vary. A column that is empty in training is ignored.
+    The median of its column is subtracted from each number, duration and boolean, in float64; missing numbers stay
+    missing. A column of numbers that are written as text, with ``?`` or the like where one is missing, is one of
+    numbers. Categories of up to 40 values become one-hot columns; a new value has 0 in all of them. skrub's
+    ``TableVectorizer`` encodes the other columns: texts of more values become 30 components of their character n-grams
+    and, if they repeat, a code; dates become year, month, day, hour and seconds since the median date. A column that is
+    empty in training is ignored.
 
     Parameters
     ----------
@@ -401,18 +455,15 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         blocks: list[NDArray[Any]] = [np.clip(numbers - self.centres_, -self.limits_, self.limits_)]
         if self.encoder_ is not None:
             blocks.append(self.encoder_.transform(_objects(table[self.categories_])))
-        blocks += [np.asarray(other, dtype=np.float32) for other in others]
-        return np.hstack(blocks)
+        return np.hstack([*blocks, *others])
 
 
-def _apply(steps: list[Any], column: Any) -> NDArray[np.float32]:
+def _apply(steps: list[Any], column: Any) -> NDArray[np.floating]:
     """Return the ``(N, outputs)`` numbers that fitted steps make of a column."""
     for step in steps:
-        before = column
         column = step.transform(column.to_frame() if isinstance(step, OneHotEncoder) else column)
-        if type(step).__name__ == "ToFloat":  # of skrub, which may not be installed
-            _warn_of_lost_cells(before, np.asarray(column))
-    return np.asarray(column, dtype=np.float32).reshape(len(column), -1)
+    numbers: NDArray[np.floating] = np.asarray(column, np.float64 if isinstance(steps[-1], DateColumn) else np.float32)
+    return numbers.reshape(len(column), -1)
 
 
 def _are_booleans(column: Any) -> bool:
@@ -424,11 +475,48 @@ def _are_booleans(column: Any) -> bool:
 
 def _as_numbers(column: Any) -> Floats:
     """Return float64; NaN for missing values and, with a warning, for values that are not numbers."""
+    if column.dtype.kind == "m":
+        return np.asarray(column.dt.total_seconds(), dtype=np.float64)
     try:
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError, OverflowError):
-        numbers = np.array([as_number(cell) for cell in column], dtype=np.float64)
+        numbers = _parsed(column)
     _warn_of_lost_cells(column, numbers)
+    return numbers
+
+
+def written_numbers(column: Any, n_first: int = 20) -> Floats | None:
+    """Return a column of texts or objects as float64 if its cells are numbers or missing, else None.
+
+    ``?``, ``NA`` and the like are missing.
+
+    >>> import pandas as pd
+    >>> written_numbers(pd.Series(["1.25", "?", None]))
+    array([1.25,  nan,  nan])
+    >>> written_numbers(pd.Series(["12", "12A"])) is None
+    True
+    """
+    if column.dtype.kind not in "OSU" or str(column.dtype) == "category" or _are_booleans(column):
+        return None
+    numbers = np.zeros(0)
+    for cells in (column.dropna().head(n_first), column):  # at once, for words
+        numbers = _parsed(cells)
+        if len(_lost_cells(cells, numbers)):
+            return None
+    known = column[np.isfinite(numbers)]
+    return numbers if len(known) and any(map(str.isdigit, str(known.iloc[0]))) else None
+
+
+def _parsed(column: Any) -> Floats:
+    """Return :func:`as_number` of every cell."""
+    import pandas as pd
+    from pandas.api.types import infer_dtype
+
+    numbers, left = np.full(len(column), np.nan), np.asarray(column.notna())
+    if infer_dtype(column, skipna=True) == "string":  # a tenth of the time
+        numbers = np.array(pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan))
+        left = left & np.isnan(numbers)
+    numbers[left] = [as_number(cell) for cell in column[left]]
     return numbers
 
 
@@ -448,7 +536,7 @@ def as_number(cell: Any) -> float:
 
 def _warn_of_lost_cells(column: Any, numbers: NDArray[np.floating]) -> None:
     """Warn of cells of a column of numbers that are not numbers."""
-    odd = np.flatnonzero(np.isnan(numbers) & np.asarray(column.notna()))
+    odd = _lost_cells(column, numbers)
     if len(odd):
         count = "a value that is not a number" if len(odd) == 1 else f"{len(odd)} values that are not numbers"
         example = f"{column.iloc[odd[0]]!r} in row {odd[0] + 1}"
@@ -458,16 +546,26 @@ def _warn_of_lost_cells(column: Any, numbers: NDArray[np.floating]) -> None:
         )
 
 
+def _lost_cells(column: Any, numbers: NDArray[np.floating]) -> Ints:
+    """Return the rows of the cells that are neither numbers nor missing."""
+    odd = np.flatnonzero(np.isnan(numbers) & np.asarray(column.notna()))
+    return odd[[str(column.iloc[k]).strip().lower() not in MISSING_TEXTS for k in odd]] if len(odd) else odd
+
+
 def split_columns(table: Any) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
     """Return the names of empty columns, of numbers, of categories, and of others, which are texts and dates."""
     present = table.notna().any()
     empty = [name for name in table.columns if not present[name]]
     kinds = {name: kind.kind for name, kind in table.dtypes.items() if present[name]}
-    numbers = [name for name, kind in kinds.items() if kind in NUMBERS or _are_booleans(table[name])]
+    numbers = [name for name, kind in kinds.items() if kind in NUMBERS + "m" or _are_numbers(table[name])]
     known = set(numbers)
     words = {name: _is_category(table[name]) for name in kinds if name not in known}
     categories = [name for name, is_category in words.items() if is_category]
     return empty, numbers, categories, [name for name, is_category in words.items() if not is_category]
+
+
+def _are_numbers(column: Any) -> bool:
+    return _are_booleans(column) or written_numbers(column) is not None
 
 
 def _one_hot() -> OneHotEncoder:

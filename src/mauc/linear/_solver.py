@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize as scipy_minimize
 
 from mauc._typing import Floats
+from mauc._validation import invalid
 
 FLAT = 64 * float(np.finfo(np.float64).eps)
 """Smallest relative decrease of the objective that counts."""
@@ -27,22 +28,30 @@ class Solution:
 
 
 def minimize(
-    objective: Callable[[Floats], tuple[float, Floats]], theta: Floats, *, max_iter: int, tol: float
+    objective: Callable[[Floats], tuple[float, Floats]],
+    theta: Floats,
+    *,
+    max_iter: int,
+    tol: float,
+    steepest: float = 1e20,
 ) -> Solution:
     """Minimise from ``theta``; converged when the largest entry of the gradient is at most ``tol``.
 
-    It also stops when the objective no longer falls within floating-point accuracy.
+    It also stops when the objective no longer falls within floating-point accuracy. A gradient above ``steepest`` at
+    the start is an error: the first step has the length 1, and the line search does not find one of 1e-30.
     """
     curve: list[float] = []
-    starts_finite = True
 
     def evaluate(theta: Floats) -> tuple[float, Floats]:
-        nonlocal starts_finite
         value, gradient = objective(theta)
         finite = bool(np.isfinite(value) and np.isfinite(gradient).all())
         if not curve:
+            slope = float(np.abs(gradient).max(initial=0.0))
+            if not finite or slope > steepest:
+                advice = "divide the features by a common number, such as the largest of them"
+                requirement = f"must lead to a finite objective and a gradient of at most {steepest:g} at the start"
+                raise invalid("X", requirement, f"the value {value:.3g} and the gradient {slope:.3g}", advice)
             curve.append(value)
-            starts_finite = finite
         elif not finite:
             # SciPy's line search cannot continue from here; a value above the last one makes it take a shorter step.
             return curve[-1] + abs(curve[-1]) + 1.0, np.zeros_like(gradient)
@@ -54,9 +63,7 @@ def minimize(
     options: Any = {"maxiter": max_iter, "maxfun": 100 * max_iter, "gtol": tol, "ftol": FLAT, "maxls": 50}
     with np.errstate(over="ignore", invalid="ignore"):  # the line search may try points where the objective overflows
         found: Any = scipy_minimize(evaluate, theta, jac=True, method="L-BFGS-B", callback=note, options=options)
-    if not starts_finite:
-        converged, message = False, "objective or its gradient is not finite at the start"
-    elif np.abs(found.jac).max(initial=0.0) <= tol:
+    if np.abs(found.jac).max(initial=0.0) <= tol:
         converged, message = True, "gradient within tol"
     elif found.nit >= max_iter:
         converged, message = False, "max_iter reached"

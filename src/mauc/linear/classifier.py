@@ -161,7 +161,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         X, classes, partition = self._check_data(X, y, sample_weight)
-        pairs = check_pairs(self.pairs, len(classes))
+        pairs = check_pairs(self.pairs, len(classes), classes)
         total = float(len(partition.codes) if partition.sample_weight is None else partition.sample_weight.sum())
         objective = LinearObjective(
             X,

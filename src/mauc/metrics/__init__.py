@@ -1,5 +1,6 @@
 """Multiclass AUC: the score, its pair matrix, its uncertainty, its text and pictures."""
 
+from mauc.metrics.binned import BinnedMAUC
 from mauc.metrics.cross_validation import compare_cv_scores
 from mauc.metrics.display import MinorityPairsDisplay, MulticlassROCDisplay, PairwiseAUCDisplay
 from mauc.metrics.importance import Importance, mauc_importance
@@ -9,6 +10,7 @@ from mauc.metrics.scores import mauc_score, pairwise_auc
 from mauc.metrics.text_report import multiclass_auc_report
 
 __all__ = [
+    "BinnedMAUC",
     "Comparison",
     "Importance",
     "Interval",

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
+from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Floats
 from mauc._validation import check_real, invalid
 from mauc.metrics.uncertainty import NO_DIFFERENCE, Comparison
 
 __all__ = ["compare_cv_scores"]
+
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""Differences that vary by less, relative to the scores, are equal but for rounding."""
 
 
 def compare_cv_scores(
@@ -50,7 +55,10 @@ def compare_cv_scores(
     -------
     Comparison
         With ``difference`` (mean of a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. The interval of scores in
-        [0, 1] stays within [−1, 1]. Equal scores on every split give 0 ± 0 and the p-value 1.
+        [0, 1] stays within [−1, 1]. Equal scores on every split give 0 ± 0 and the p-value 1. If the difference is
+        another number, the same on every split, all but the difference is NaN, with ``UndefinedMetricWarning``: the
+        estimate of the variance is 0, which Student's t does not allow, and a test that divides by it would call any
+        difference certain. A finer metric or more splits give an answer.
 
     Notes
     -----
@@ -58,9 +66,19 @@ def compare_cv_scores(
     it.
 
     The correction is a heuristic: no unbiased estimator of the variance of k-fold cross-validation exists (Bengio and
-    Grandvalet). In published simulations the size of this test stays near its nominal value, and its power is below
-    that of the uncorrected test. Repeated k-fold uses the same formula and depends less on how the rows were split;
-    10 × 10 folds are usual (Bouckaert and Frank). With fewer than five splits the interval is very wide.
+    Grandvalet). Splits share training rows, and no split shows what these do to all of them. The test counts this as if
+    two splits were correlated by the share of their test rows; where models depend more on the training rows, it
+    rejects too often. ``python tests/cv_study.py`` compares two equal models on 120 rows at the level 0.05, in 1,000
+    draws, and 250 with 10 × 10 folds. The test rejected
+
+    - in 1.1 to 5.1 % of the draws for probabilities from the centres of the classes, over 5 and 10 folds, 5 × 2, 5 × 5
+      and 10 × 10 folds (the uncorrected test: 5.5 to 53.6 %),
+    - in 6.1 % for nearest neighbours over 10 folds, and in 15.2 % over 10 × 10,
+    - in 7.6 % for scores that rank worse the worse the centres are learned over 10 folds, in 16.8 % over 10 × 10, and
+      in 24.6 % over 5 × 2.
+
+    So one round of k folds is safer than repeated ones, although repeated folds depend less on how the rows were split
+    (Bouckaert and Frank). With fewer than five splits the interval is very wide.
 
     References
     ----------
@@ -93,9 +111,17 @@ def compare_cv_scores(
     if not differences.any():
         return NO_DIFFERENCE
     mean, freedom = float(differences.mean()), len(a) - 1
+    if np.ptp(differences) <= ROUNDING * max(np.abs(a).max(), np.abs(b).max()):
+        warnings.warn(
+            f"the scores differ by {mean:.4g} on every split: the variance of the difference cannot be estimated, and "
+            "there is no interval and no p-value",
+            UndefinedMetricWarning,
+            stacklevel=2,
+        )
+        return Comparison(mean, math.nan, math.nan, math.nan, math.nan)
     stderr = math.sqrt((1.0 / len(a) + tested / (1.0 - tested)) * float(differences.var(ddof=1)))
     reach = float(special.stdtrit(freedom, 0.5 + 0.5 * level)) * stderr
-    pvalue = 2.0 * float(special.stdtr(freedom, -abs(mean) / stderr)) if stderr > 0 else 0.0
+    pvalue = 2.0 * float(special.stdtr(freedom, -abs(mean) / stderr))
     smallest = float(np.finfo(np.float64).tiny)
     # AUCs and accuracies differ by at most 1; a log-loss has no limit.
     most = 1.0 if min(a.min(), b.min()) >= 0.0 and max(a.max(), b.max()) <= 1.0 else math.inf

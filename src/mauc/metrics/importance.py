@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._labels import names_of, positions, text_of
 from mauc._typing import Floats, Ints
 from mauc._validation import check_groups, check_real, check_scored_classes, check_whole, invalid, listing, scores_of
 from mauc.metrics.inference import score_and_influence
@@ -149,15 +150,15 @@ class _Measure:
     def of_pair(
         cls, partition: ClassPartition, labels: NDArray[Any], pair: tuple[Any, Any], groups: Ints | None
     ) -> _Measure:
-        there = labels[partition.present].tolist()
-        if len(pair) != 2 or pair[0] == pair[1] or any(name not in there for name in pair):
+        columns = positions(list(pair), labels)
+        if len(pair) != 2 or columns[0] == columns[1] or (columns < 0).any() or not partition.present[columns].all():
             requirement = "must hold pairs of two different classes that have rows"
-            raise invalid("between", requirement, repr(pair), f"choose from {listing(there)}")
-        columns = np.array([labels.tolist().index(name) for name in pair])
+            there = listing(names_of(labels[partition.present]))
+            raise invalid("between", requirement, repr(pair), f"choose from {there}")
         rows, two = partition.between(*columns)
         v = two.pair_weights("ovo")
         some = None if groups is None else groups[rows]
-        return cls(Sample.of(two, v, some), v, rows, columns, (str(pair[0]), str(pair[1])))
+        return cls(Sample.of(two, v, some), v, rows, columns, (text_of(pair[0]), text_of(pair[1])))
 
     def value(self, scores: NDArray[np.floating]) -> tuple[float, Floats]:
         """Return the mean, and the influence of each row."""
@@ -177,11 +178,14 @@ def _columns(X: Any, wanted: Sequence[str] | None) -> list[tuple[str, int]]:
 def _shuffled(X: Any, place: int, n_repeats: int, rng: np.random.Generator) -> Iterator[Any]:
     """Yield the rows with one column shuffled; all columns of a data frame keep their types."""
     is_frame = hasattr(X, "isetitem")
-    table: Any = X.copy() if is_frame else np.array(X)
+    is_polars = hasattr(X, "with_columns")
+    table: Any = X.copy() if is_frame else X if is_polars else np.array(X)
     for _ in range(n_repeats):
         order = rng.permutation(len(table))
         if is_frame:
             table.isetitem(place, X.iloc[:, place].take(order).set_axis(X.index))
+        elif is_polars:
+            table = X.with_columns(X[:, place][order])
         else:
             table[:, place] = np.asarray(X)[order, place]
         yield table

@@ -19,6 +19,7 @@ from mauc._validation import (
     ScoredClasses,
     check_choice,
     check_groups,
+    check_model_names,
     check_n_jobs,
     check_real,
     check_scored_classes,
@@ -239,7 +240,7 @@ def _models(score_a: Any, score_b: Any, against: Any) -> dict[str, Any]:
         return {"score_a": score_a, "score_b": score_b}
     if score_b is not None:
         raise invalid("score_b", "must be None beside a dict of models", type(score_b).__name__, "add it to the dict")
-    given = {str(name): scores for name, scores in score_a.items()}
+    given = dict(zip(check_model_names(score_a, "score_a"), score_a.values(), strict=True))
     if len(given) < 2:
         raise invalid("score_a", "must hold two models or more", f"{len(given)}", "pass name -> scores")
     check_choice("against", against, ("best", "all", *given))

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from mauc._kernels.threads import thread_count
 from mauc._typing import Floats, Ints
 from mauc.metrics.partial_counts import Column, Positives, lost_pairs, pair_matrix
+from mauc.metrics.predictions import highest_score, in_own_class
 
-__all__ = ["PartScores", "ScoredRows", "read_all", "score_rows"]
+__all__ = ["PartScores", "ScoredRows", "class_shares", "read_all", "score_rows"]
 
 
 class ScoredRows(Protocol):
@@ -46,8 +47,8 @@ class PartScores(NamedTuple):
 
     matrix: Floats
     """``(C, C)`` ``AUC_{i|j}``, NaN on the diagonal."""
-    right: Ints
-    """``(C,)`` rows of each class whose highest score is that of their class."""
+    right: Floats
+    """``(C,)`` rows of each class whose highest score is that of their class; ties count in equal parts."""
     codes: NDArray[Any]
     """``(M,)`` classes of the sample."""
     scores: NDArray[np.floating]
@@ -69,8 +70,8 @@ def score_rows(rows: ScoredRows, n_sample: int, *, batch: int = 1 << 24, n_scans
     counts = rows.counts
     n_classes, n_threads = len(counts), thread_count()
     # Not seed 0: rows that were drawn with it would be sampled by the numbers that drew their classes.
-    share, rng = _shares(counts, n_sample), np.random.default_rng(0x6D617563)
-    right = np.zeros(n_classes, dtype=np.int64)
+    share, rng = class_shares(counts, n_sample), np.random.default_rng(0x6D617563)
+    right = np.zeros(n_classes)
     own: list[Column] = []
     filled = np.zeros(n_classes, dtype=np.int64)
     some: list[tuple[NDArray[Any], NDArray[np.floating]]] = []
@@ -82,7 +83,7 @@ def score_rows(rows: ScoredRows, n_sample: int, *, batch: int = 1 << 24, n_scans
             mine = x[codes == k]
             own[k][filled[k] : filled[k] + len(mine)] = mine
             filled[k] += len(mine)
-        right += np.bincount(codes[np.column_stack(columns).argmax(axis=1) == codes], minlength=n_classes)
+        right += np.bincount(codes, in_own_class(highest_score(columns), codes), n_classes)
         here = np.flatnonzero(rng.random(len(codes)) < share[codes])
         some.append((codes[here], np.column_stack([x[here] for x in columns])))
     for x in own:
@@ -102,7 +103,7 @@ def score_rows(rows: ScoredRows, n_sample: int, *, batch: int = 1 << 24, n_scans
     return PartScores(matrix, right, *(np.concatenate(each) for each in zip(*some, strict=True)))
 
 
-def _shares(counts: Ints, n_sample: int, *, least: int = 30) -> Floats:
+def class_shares(counts: Ints, n_sample: int, *, least: int = 30) -> Floats:
     """Return the share of each class in a sample of about ``n_sample`` rows, with equally many of each large class."""
     most = bisect_right(range(int(counts.max()) + 1), n_sample, key=lambda most: np.minimum(counts, most).sum()) - 1
-    return np.minimum(1.0, max(most, least) / counts)
+    return np.minimum(1.0, max(most, least) / np.maximum(counts, 1))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints, Pairs
-from mauc._validation import check_pairs, check_real, check_scored_classes, check_whole, invalid
+from mauc._validation import check_pairs, check_real, check_scored_classes, check_whole, in_class_order, invalid
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import scored_pairs
 from mauc.metrics.uncertainty import Sample, comparison, interval
@@ -135,7 +135,9 @@ def mauc_sample_size(
     if pilot.counts.min() < 2:
         single = scored.labels[int(np.argmin(pilot.counts))]
         raise invalid("y_true", "must hold two rows or more of each class", f"one of {single}", "use a larger pilot")
-    weights, shares = check_pairs(pairs, pilot.n_classes), _class_shares(class_shares, pilot)
+    weights, shares = check_pairs(pairs, pilot.n_classes, scored.labels), pilot.priors
+    if class_shares is not None:
+        shares = _class_shares(class_shares, scored.labels)
     members = [np.flatnonzero(pilot.codes == k) for k in range(pilot.n_classes)]
 
     def evaluate(codes: Ints, rows: Any) -> tuple[Sample, list[tuple[float, Floats]]]:
@@ -186,14 +188,12 @@ def mauc_sample_size(
     )
 
 
-def _class_shares(given: ArrayLike | None, pilot: ClassPartition) -> Floats:
-    if given is None:
-        return pilot.priors
+def _class_shares(given: ArrayLike, labels: NDArray[Any]) -> Floats:
     shares = np.asarray(given, dtype=np.float64)
-    if shares.shape != (pilot.n_classes,) or not np.isfinite(shares).all() or shares.min() <= 0:
-        requirement = f"must hold {pilot.n_classes} positive numbers, one per class"
+    if shares.shape != (len(labels),) or not np.isfinite(shares).all() or shares.min() <= 0:
+        requirement = f"must hold {len(labels)} positive numbers, one per class"
         raise invalid("class_shares", requirement, repr(given), "pass how the rows of the study are spread")
-    return np.asarray(shares / shares.sum())
+    return in_class_order(given, np.asarray(shares / shares.sum()), labels, "class_shares")
 
 
 def _smallest(reached: Callable[[int], bool], guess: int, least: int, most: int, step: float = 1.3) -> int:

@@ -51,8 +51,9 @@ def pairwise_auc(
     y_true : (N,) array of classes, integers or strings
     y_score : (N, C) array of real scores
         Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second.
-        The columns of a data frame are matched by class name, with the same text before each class or none. If no
-        column has the name of a class, or the names are pandas' default 0, 1, …, they are matched by position. If only
+        The columns of a data frame are matched by class name, with the same text before or after each class or none:
+        1, 1.0, "1" and True are one class, and so are a date in any unit and bytes and their text. If no column has the
+        name of a class, or the names are the default ones of pandas or polars, they are matched by position. If only
         some match, an error is raised.
     by : {"column", "difference"}, default="column"
         Rank class i above class j by column i, or by column i minus column j, as in AUC-μ. With the difference,
@@ -137,7 +138,8 @@ def mauc_score(
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair counts the same, :math:`v_{ij} = 1 / (C (C - 1))`, the M of Hand and Till, equal to
         scikit-learn's ``roc_auc_score(multi_class="ovo")``. ``"ova"`` or ``"ovr"``: :math:`v_{ij} = p_j / (C (1 -
-        p_i))`, the mean of the one-vs-rest AUCs. A matrix: its entries off the diagonal, normalised.
+        p_i))`, the mean of the one-vs-rest AUCs. A matrix: its entries off the diagonal, normalised; a data frame's
+        rows and columns are matched by class name.
     by : {"column", "difference"}, default="column"
         Rank class i above class j by column i, or by column i minus column j. The difference with ``"ovo"`` is the
         AUC-μ of Kleiman and Page. For their partition matrix A, pass the scores ``-y_score @ A.T``.
@@ -214,7 +216,7 @@ def check_pair_weights(
 ) -> Floats | None:
     """Return the ``(C, C)`` pair weights; None, with a warning, if ``absent="ignore"`` leaves no pair."""
     check_choice("absent", absent, ABSENT)
-    weights = check_pairs(pairs, partition.n_classes)
+    weights = check_pairs(pairs, partition.n_classes, labels)
     missing = labels[~partition.present]
     if absent == "raise" and len(missing):
         advice = "drop the class from labels and its column from y_score, or pass absent='ignore'"

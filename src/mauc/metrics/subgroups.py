@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
+from mauc._labels import names_of
 from mauc._typing import Ints
 from mauc._validation import check_row_values, invalid, listing
 from mauc.metrics.inference import score_and_influence
@@ -53,11 +54,9 @@ def subgroup_scores(
     their intervals are added in quadrature (method of variance estimates recovery, Zou and Donner 2008). The p-value is
     one minus the highest level at which the interval of the difference excludes 0.
     """
-    levels = check_row_values(
+    names, level_codes = check_row_values(
         subgroups, len(partition.codes), "subgroups", "pass the level of each row, such as the sex"
     )
-    unique, level_codes = np.unique([str(each) for each in levels], return_inverse=True)
-    names = unique.tolist()
     if len(names) < 2:
         came, advice = f"only {names[0]}", "a level is compared with the other rows: pass a column that varies"
         raise invalid("subgroups", "must have two levels or more", came, advice)
@@ -82,7 +81,7 @@ def subgroup_scores(
                 mauc=Interval(*(math.nan,) * 4) if own is None else interval_of_moments(*own, level),
                 difference=difference,
                 holm=math.nan,
-                absent=tuple(str(label) for label in labels[partition.present & ~here]),
+                absent=tuple(names_of(labels[partition.present & ~here])),
                 split_groups=groups is not None and bool(np.isin(groups[rows], groups[~rows]).any()),
             )
         )

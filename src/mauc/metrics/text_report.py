@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._kernels.auc import auc_matrix
+from mauc._labels import names_of
 from mauc._typing import Absent
 from mauc._validation import ScoredClasses, check_groups, check_real, check_scored_classes, check_whole, invalid
 from mauc.metrics.inference import (
@@ -156,7 +157,7 @@ def multiclass_auc_report(
 
 
 def _names(scored: ScoredClasses, target_names: ArrayLike | None) -> list[str]:
-    names = [str(name) for name in (scored.labels if target_names is None else np.asarray(target_names))]
+    names = names_of(scored.labels if target_names is None else np.asarray(target_names))
     if len(names) != len(scored.labels):
         requirement, advice = f"must have the shape ({len(scored.labels)},)", "pass one name per class"
         raise invalid("target_names", requirement, f"{len(names)} names", advice)

@@ -83,7 +83,9 @@ class MAUCLoss(ExactBuffers):
     sync : bool, default=False
         Compute the loss of the batches of all ranks of ``process_group`` as one batch. Every rank gathers the logits
         and targets of all, and returns the loss of the whole batch. It multiplies the gradient of its rows by the
-        number of ranks, because ``DistributedDataParallel`` averages over ranks.
+        number of ranks, because ``DistributedDataParallel`` averages over ranks. All ranks need the same number of
+        batches, which may be empty: a rank with more waits for the others until the group's timeout, also under
+        ``model.join()``. :class:`ClassCoverageBatchSampler` deals out equal numbers.
     process_group : optional
         Default: all ranks.
     **options

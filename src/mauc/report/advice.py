@@ -3,6 +3,7 @@
 import numpy as np
 
 from mauc.metrics.inference import ModelComparison
+from mauc.report.further import tenths
 from mauc.report.judgement import Judgement
 from mauc.report.proportions import share
 
@@ -65,7 +66,7 @@ def _weak_class(judgement: Judgement, k: int) -> str:
     missed[k] = 0
     j = int(np.argmax(missed))
     if missed[j]:
-        said += f" {missed[j]} of its {_rows(int(judgement.counts[k]), 'test')} are predicted as {labels[j]}."
+        said += f" {tenths(missed[j]):,} of its {_rows(int(judgement.counts[k]), 'test')} are predicted as {labels[j]}."
     training = judgement.training_counts
     if training is None or name not in training:
         return said

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import special
 from sklearn.metrics import precision_recall_curve
 
-from mauc.report.further import Bin, reliability, roc
+from mauc.report.further import Bin, reliability, roc, tenths
 from mauc.report.judgement import Judgement
 from mauc.report.pairs import thinned_curve
 
@@ -63,9 +63,9 @@ def _bins(bins: tuple[Bin, ...]) -> list[list[int]]:
     return [[b.rows, *(round(1000 * x) for x in (b.mean, b.right.score, b.right.low, b.right.high))] for b in bins]
 
 
-def _cells(confusion: Any) -> list[int]:
+def _cells(confusion: Any) -> list[float]:
     """Return position and rows of each cell that is not empty, in one flat list."""
     flat = confusion.ravel()
     filled = np.flatnonzero(flat)
     most = filled[np.argsort(-flat[filled], kind="stable")[:CELLS]]
-    return np.column_stack([most, flat[most]]).ravel().tolist()
+    return [number for cell in most.tolist() for number in (cell, tenths(flat[cell]))]

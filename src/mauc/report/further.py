@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.metrics import average_precision_score, roc_curve
 
 from mauc._typing import Floats, Ints
 from mauc.metrics.inference import class_against_others, class_influence
+from mauc.metrics.predictions import highest_score, in_own_class, predicted_as
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
 from mauc.report.proportions import Share, at_least, independent_rows, mean_of_shares, share_of
@@ -35,12 +37,16 @@ class Decision:
 
     name: str
     words: str
-    predicted: Ints
-    """``(N,)`` class of each row; -1 for one without test rows."""
-    confusion: Ints
+    shares: sparse.csc_array
+    """``(N, C)`` share of each row that is predicted as each class; a tie is split in equal parts."""
+    confusion: Floats
     """``(C, C)`` with ``[i, j]`` = rows of class i that are predicted as class j."""
     accuracy: Share
     balanced_accuracy: Share
+
+    def share_in(self, k: int) -> Floats:
+        """Return the ``(N,)`` share of each row that is predicted as class k."""
+        return np.asarray(self.shares[:, [k]].toarray().ravel())
 
     @property
     def text(self) -> str:
@@ -54,9 +60,15 @@ class Mistake:
 
     i: int
     j: int
-    rows: int
+    rows: float
     of_class: Share
     """Their share of the rows of class i."""
+
+
+def tenths(rows: float) -> int | float:
+    """Return a number of rows as people read it: whole, or with one decimal where ties count in parts."""
+    rounded = round(float(rows), 1)
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 @dataclass(frozen=True)
@@ -108,16 +120,19 @@ def look_further(
     calibration if all scores lie in [0, 1]: probabilities of each class against all others need not sum to 1.
     """
     codes = partition.codes
-    rules = [("highest score", "the one with the highest score", scores.argmax(axis=1))]
+    highest = highest_score(scores.T)
+    tied = "; a row with several counts for each in equal parts" if highest.nnz > len(codes) else ""
+    rules = [("highest score", f"the one with the highest score{tied}", highest)]
     if predicted is not None:
-        rules.insert(0, ("prediction of the model", "the one that the model predicts", predicted))
+        given = predicted_as(predicted, partition.n_classes)
+        rules.insert(0, ("prediction of the model", "the one that the model predicts", given))
     decisions = [_decision(*rule, partition, level, groups) for rule in rules]
     are_probabilities = scores.min() >= 0.0 and scores.max() <= 1.0
     return Further(
-        classes=_class_scores(partition, scores, np.nanmean(matrix, axis=1), decisions[0].predicted, level, groups),
+        classes=_class_scores(partition, scores, np.nanmean(matrix, axis=1), decisions[0], level, groups),
         decisions=tuple(decisions),
         mistakes=_mistakes(decisions[0], partition, listed, level, groups),
-        calibration=_calibration(scores, codes, level, groups) if are_probabilities else None,
+        calibration=_calibration(scores, in_own_class(highest, codes), level, groups) if are_probabilities else None,
     )
 
 
@@ -126,7 +141,7 @@ def _class_scores(
     partition: ClassPartition,
     scores: NDArray[Any],
     auc: Floats,
-    predicted: Ints,
+    decision: Decision,
     level: float,
     groups: Ints | None,
 ) -> tuple[ClassScore, ...]:
@@ -135,7 +150,7 @@ def _class_scores(
     for k in range(partition.n_classes):
         v = class_against_others(k, partition.present)
         influence = class_influence(partition, scores[:, k], k, v)
-        own, chosen = partition.codes == k, predicted == k
+        own, chosen = partition.codes == k, decision.share_in(k)
         found.append(
             ClassScore(
                 auc=interval(Sample.of(partition, v, groups), float(auc[k]), influence, level),
@@ -149,15 +164,15 @@ def _class_scores(
 
 
 def _decision(
-    name: str, words: str, predicted: Ints, partition: ClassPartition, level: float, groups: Ints | None
+    name: str, words: str, shares: sparse.csr_array, partition: ClassPartition, level: float, groups: Ints | None
 ) -> Decision:
     n, codes = partition.n_classes, partition.codes
-    known = predicted >= 0  # a class without test rows has no column
-    confusion = np.bincount(codes[known] * n + predicted[known], minlength=n * n).reshape(n, n)
-    right = predicted == codes
+    own = predicted_as(codes, n)
+    confusion = (own.T @ shares).toarray()
+    right = in_own_class(shares, codes)
     rows = np.array([independent_rows(right, groups, codes == k) for k in range(n)])
     balanced = mean_of_shares(confusion.diagonal() * rows / partition.counts, rows, level)
-    return Decision(name, words, predicted, confusion, share_of(right, groups, level), balanced)
+    return Decision(name, words, shares.tocsc(), confusion, share_of(right, groups, level), balanced)
 
 
 def _mistakes(
@@ -165,10 +180,10 @@ def _mistakes(
 ) -> tuple[Mistake, ...]:
     """Return the most reliable mistakes first: by the low end of the interval of their share of the class."""
     i, j = np.nonzero(decision.confusion)
-    wrong = [(int(a), int(b), int(decision.confusion[a, b])) for a, b in zip(i, j, strict=True) if a != b]
+    wrong = [(int(a), int(b), float(decision.confusion[a, b])) for a, b in zip(i, j, strict=True) if a != b]
     wrong.sort(key=lambda each: -at_least(each[2], float(partition.counts[each[0]]), level))
     return tuple(
-        Mistake(a, b, rows, share_of(decision.predicted == b, groups, level, partition.codes == a))
+        Mistake(a, b, rows, share_of(decision.share_in(b), groups, level, partition.codes == a))
         for a, b, rows in wrong[:listed]
     )
 
@@ -183,15 +198,14 @@ def roc(column: NDArray[Any], codes: Ints, counts: Ints, k: int) -> tuple[Floats
     return fpr, tpr
 
 
-def _calibration(scores: NDArray[Any], codes: Ints, level: float, groups: Ints | None) -> Reliability:
-    taken = scores.argmax(axis=1)
-    bins = reliability(scores[np.arange(len(codes)), taken], taken == codes, level, groups)
-    error = sum(part.rows * abs(part.mean - part.right.score) for part in bins) / len(codes)
+def _calibration(scores: NDArray[Any], right: Floats, level: float, groups: Ints | None) -> Reliability:
+    bins = reliability(scores.max(axis=1), right, level, groups)
+    error = sum(part.rows * abs(part.mean - part.right.score) for part in bins) / len(right)
     return Reliability(bins, float(error))
 
 
 def reliability(
-    column: Floats, right: NDArray[np.bool_], level: float, groups: Ints | None, *, bins: int = 10
+    column: Floats, right: NDArray[np.bool_] | Floats, level: float, groups: Ints | None, *, bins: int = 10
 ) -> tuple[Bin, ...]:
     """Return the bins of [0, 1] that hold rows; scores of 0.7 are calibrated if seven rows in ten are ``right``."""
     place = np.minimum((column * bins).astype(np.int64), bins - 1)

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._labels import names_of, positions
 from mauc._typing import Floats, Ints
 from mauc._validation import (
     ScoredClasses,
     check_classes,
     check_groups,
+    check_model_names,
     check_predicted,
     check_real,
     check_scored_classes,
@@ -53,7 +55,7 @@ class ModelScore:
     mauc: Interval
     ova: Interval
     accuracy: float
-    """Accuracy of the predicted classes if they were given, else of the highest scores."""
+    """Accuracy of the predicted classes if they were given, else of the highest scores; ties count in equal parts."""
     balanced_accuracy: float
     matrix: Floats
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
@@ -167,7 +169,8 @@ def judge(
     y_train : (M,) classes, optional
         Classes of the training rows, for the largest class and for advice. Default: ``y_true``.
     y_pred : (N,) classes, optional
-        Predictions of the first model. Default: the class with the highest score.
+        Predictions of the first model. Default: the class with the highest score. A row whose highest score is shared
+        by k classes, its own among them, counts 1/k in the accuracy and in the confusion matrix.
     groups : (N,) array, optional
         Group of each row, such as the patient of an image. Rows of a group may depend on each other; intervals and
         tests allow for that, see :func:`mauc.mauc_interval`.
@@ -195,6 +198,7 @@ def judge(
     (('oak', 'elm', 'yew'), 0.877)
     """
     given = y_score if isinstance(y_score, Mapping) else {"model": y_score}
+    model_names = check_model_names(given, "y_score")
     level = check_real("level", level, low=0, high=1)
     clean = _checked(y_true, given, labels)
     first = clean[0]
@@ -209,19 +213,48 @@ def judge(
     place = np.full(len(counts), -1)
     place[order] = np.arange(len(order))
     codes = place[first.codes]
-    names = tuple(str(first.labels[k]) for k in order)
-    partition = ClassPartition(codes, len(order))
-    predicted = check_predicted(y_pred, names, len(codes))
-    scores = [np.ascontiguousarray(each.scores[:, order]) for each in clean]
-    group_codes = check_groups(groups, len(codes))
-    summaries = [
-        summarise(partition, each, None if k else predicted, groups=group_codes, compared=len(given) > 1)
-        for k, each in enumerate(scores)
-    ]
+    predicted = check_predicted(y_pred, first.labels, len(codes))
     training_counts = None
     if y_train is not None:
         trained, trained_codes = check_classes(y_train, "y_train")
-        training_counts = dict(zip(map(str, trained), np.bincount(trained_codes).tolist(), strict=True))
+        known, spelled = positions(trained, first.labels), names_of(first.labels)
+        named = [spelled[k] if k >= 0 else name for k, name in zip(known, names_of(trained), strict=True)]
+        training_counts = dict(zip(named, np.bincount(trained_codes).tolist(), strict=True))
+    return _judge_in_memory(
+        model_names,
+        [np.ascontiguousarray(each.scores[:, order]) for each in clean],
+        codes=codes,
+        labels=tuple(names_of(first.labels[order])),
+        absent=tuple(names_of(first.labels[counts == 0])),
+        predicted=None if predicted is None else np.where(predicted >= 0, place[predicted], -1),
+        groups=groups,
+        subgroups=subgroups,
+        level=level,
+        listed=listed,
+        training_counts=training_counts,
+    )
+
+
+def _judge_in_memory(
+    names: Sequence[str],
+    scores: Sequence[NDArray[Any]],
+    *,
+    codes: Ints,
+    labels: tuple[str, ...],
+    predicted: NDArray[Any] | None,
+    groups: ArrayLike | None,
+    subgroups: ArrayLike | None,
+    level: float,
+    listed: int,
+    **known: Any,
+) -> Judgement:
+    """Judge models by checked scores, whose columns and ``labels`` are the classes by falling frequency."""
+    partition = ClassPartition(codes, len(labels))
+    group_codes = check_groups(groups, len(codes))
+    summaries = [
+        summarise(partition, each, None if k else predicted, groups=group_codes, compared=len(scores) > 1)
+        for k, each in enumerate(scores)
+    ]
     further = look_further(
         partition,
         scores[0],
@@ -231,24 +264,22 @@ def judge(
         predicted=predicted,
         groups=group_codes,
     )
-    absent = tuple(str(label) for label in first.labels[counts == 0])
     by_level: list[Subgroup] = []
     if subgroups is not None:
-        by_level = subgroup_scores(partition, scores[0], np.asarray(names), subgroups, groups=group_codes, level=level)
+        by_level = subgroup_scores(partition, scores[0], np.asarray(labels), subgroups, groups=group_codes, level=level)
     return _judgement(
-        list(map(str, given)),
+        names,
         scores,
         summaries,
         listed,
-        labels=names,
+        labels=labels,
         counts=partition.counts,
         codes=codes,
-        absent=absent,
         level=level,
-        training_counts=training_counts,
         further=further,
         groups=group_codes,
         subgroups=tuple(by_level),
+        **known,
     )
 
 
@@ -257,32 +288,43 @@ def judge_rows(
     labels: Sequence[str],
     absent: Sequence[str] = (),
     *,
+    predicted: NDArray[Any] | None = None,
+    groups: ArrayLike | None = None,
+    subgroups: ArrayLike | None = None,
     level: float = 0.95,
     listed: int = LISTED,
     most_rows: int = 1_000_000,
     most_scores: int = 1 << 25,
 ) -> Judgement:
-    """Judge rows that are read in parts and that all models share.
+    """Judge rows that can be read several times and that all models share.
 
-    Up to ``most_rows`` rows, and ``most_scores`` scores of all models, are read whole, for :func:`judge`. Otherwise
-    intervals, tests and pictures come from a sample of that size, and ``further`` is None.
+    Up to ``most_rows`` rows, and ``most_scores`` scores of all models, are held in memory, as by :func:`judge`, and so
+    are all rows if there are groups or subgroups. Otherwise intervals, tests and pictures come from a sample of that
+    size, and ``further`` is None.
 
     Parameters
     ----------
     models : name -> rows whose classes are those of ``labels``, by falling frequency
     labels : classes of the columns
     absent : classes without a row, which are not among the labels
-    level, listed
+    predicted : (N,) array, optional
+        Predictions of the first model, as positions among the labels, -1 for other classes. Default: the class with the
+        highest score.
+    groups, subgroups, level, listed
         As in :func:`judge`.
     most_rows, most_scores : most that is held in memory
     """
     rows = next(iter(models.values()))
     n_sample, n_rows = min(most_rows, most_scores // (len(labels) * len(models))), len(rows.codes)
-    if n_rows <= n_sample:
-        whole = {name: read_all(each) for name, each in models.items()}
-        found = judge(np.asarray(labels)[rows.codes], whole, labels=labels, level=level, listed=listed)
-        return replace(found, absent=tuple(absent))
+    known: dict[str, Any] = {"labels": tuple(labels), "absent": tuple(absent), "level": level, "listed": listed}
+    if n_rows <= n_sample or groups is not None or subgroups is not None:
+        scores = [np.ascontiguousarray(read_all(each)) for each in models.values()]
+        known |= {"groups": groups, "subgroups": subgroups, "predicted": predicted}
+        return _judge_in_memory(list(models), scores, codes=rows.codes.astype(np.int64), **known)
     scored = {name: score_rows(each, n_sample) for name, each in models.items()}
+    right = [each.right for each in scored.values()]
+    if predicted is not None:
+        right[0] = np.bincount(rows.codes[predicted == rows.codes], minlength=len(labels)).astype(np.float64)
     codes = next(iter(scored.values())).codes.astype(np.int64)
     partition = ClassPartition(codes, len(labels))
     summaries = [
@@ -291,21 +333,18 @@ def judge_rows(
             each.scores,
             counts=rows.counts,
             matrix=each.matrix,
-            right=each.right.astype(np.float64),
+            right=n_right,
             compared=len(models) > 1,
         )
-        for each in scored.values()
+        for each, n_right in zip(scored.values(), right, strict=True)
     ]
     judged = _judgement(
         list(scored),
         [each.scores for each in scored.values()],
         summaries,
-        listed,
-        labels=tuple(labels),
         counts=rows.counts,
         codes=codes,
-        absent=tuple(absent),
-        level=level,
+        **known,
     )
     note = (
         f"The table has {n_rows:,} rows. AUCs and accuracies count all of them; the intervals of AUCs, tests and "

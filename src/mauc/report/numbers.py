@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mauc.report.further import tenths
 from mauc.report.judgement import Judgement, PairScore
 
 
@@ -99,7 +100,7 @@ def tables_of(judgement: Judgement) -> dict[str, list[dict[str, Any]]]:
         row |= {"mean_auc_low": each.auc.low, "mean_auc_high": each.auc.high, **_named("recall", each.recall)}
         row |= {**_named("precision", each.precision), "average_precision": each.average_precision}
     found["mistakes"] = [
-        {"class": labels[m.i], "predicted": labels[m.j], "rows": m.rows, **_named("share", m.of_class)}
+        {"class": labels[m.i], "predicted": labels[m.j], "rows": tenths(m.rows), **_named("share", m.of_class)}
         for m in further.mistakes
     ]
     if further.calibration is not None:

@@ -16,6 +16,7 @@ import mauc
 from mauc.metrics.importance import Importance
 from mauc.report.advice import advice, headline_sentence, verdict
 from mauc.report.class_data import class_data
+from mauc.report.further import tenths
 from mauc.report.judgement import Judgement
 from mauc.report.pairs import pair_data
 from mauc.report.proportions import share
@@ -112,6 +113,7 @@ def template() -> Any:
         "p": _pvalue,
         "signed": _signed,
         "cells": _cells,
+        "tenths": tenths,
     }
     environment.tests["known"] = lambda value: not math.isnan(value)
     return environment.get_template("report.html.j2")

@@ -10,8 +10,6 @@ from scipy import special
 from mauc._typing import Floats, Ints
 from mauc.metrics.uncertainty import wilson
 
-ALL = slice(None)
-
 
 @dataclass(frozen=True)
 class Share:
@@ -38,14 +36,22 @@ def share(hits: float, rows: float, level: float) -> Share:
     return Share(hits / rows, float(low), float(high))
 
 
-def share_of(hit: NDArray[np.bool_], groups: Ints | None, level: float, rows: NDArray[np.bool_] | slice = ALL) -> Share:
-    """Return the share of these rows that are hit; rows of a group may depend on each other."""
-    hits, effective = hit[rows], independent_rows(hit, groups, rows)
-    return share(float(hits.sum()) * effective / max(len(hits), 1), effective, level)
+def share_of(
+    hit: NDArray[np.bool_] | Floats, groups: Ints | None, level: float, part: NDArray[np.bool_] | Floats | None = None
+) -> Share:
+    """Return the share of rows that are hit, among all or among the ``part`` of each row that counts.
+
+    Rows of a group may depend on each other. Rows that are hit in part count in part, as ties do.
+    """
+    weight = np.ones(len(hit)) if part is None else np.asarray(part, dtype=np.float64)
+    counted = weight > 0.0
+    total = float(weight.sum())
+    effective = independent_rows(hit, groups, counted) * total / max(int(counted.sum()), 1)
+    return share(float(weight @ hit) * effective / max(total, 1e-12), effective, level)
 
 
 def independent_rows(
-    hit: NDArray[np.bool_] | Floats, groups: Ints | None, rows: NDArray[np.bool_] | slice = ALL
+    hit: NDArray[np.bool_] | Floats, groups: Ints | None, rows: NDArray[np.bool_] | slice = slice(None)
 ) -> float:
     """Return the effective sample size: N, or with groups N divided by the design effect.
 

@@ -13,6 +13,7 @@ from mauc._validation import (
     check_pair_name,
     check_pairs,
     check_real,
+    in_class_order,
     invalid,
     listing,
 )
@@ -135,6 +136,8 @@ def count_vector(class_counts: Any) -> tuple[Tensor, tuple[int, ...]]:
         raise invalid("class_counts", requirement, repr(class_counts), advice) from None
     if counts.ndim != 1 or len(counts) < 2 or counts.is_complex():
         raise invalid("class_counts", requirement, f"shape {tuple(counts.shape)}", advice)
+    if not is_tensor:  # a series of pandas' value_counts() begins with the largest class
+        counts = torch.as_tensor(in_class_order(class_counts, counts.numpy(), range(len(counts)), "class_counts"))
     if not can_read(counts):
         return counts, ()
     wrong = (~((counts >= 0) & (counts < torch.inf))).nonzero()
