@@ -2,7 +2,9 @@
 
 Processor time is that of all processes together: on a machine that others use it is what can be compared.
 
-``python -m benchmarks.dask_scale --rows 1e6 1e7 --fit-rows 2e6 --workers 1 2 4`` prints a table. Rows are drawn by the
+``python -m benchmarks.dask_scale --rows 1e6 1e7 --fit-rows 2e6 --workers 1 2 4`` prints a table; ``--work`` chooses
+rows of it. ``python -m benchmarks.dask_scale --partitions 16 64 256 1024`` prints the seconds of 64,000 rows in so many
+partitions on two workers instead, and their slope in log-log. Rows are drawn by the
 workers that keep them; every line is from a cluster of its own, so that its peak is its own. In memory, and on the
 threaded scheduler, a fresh process takes the place of the cluster.
 """
@@ -13,6 +15,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import dask
@@ -24,6 +27,8 @@ import mauc
 import mauc.dask
 
 N_CLASSES = 5
+WEIGHTS = [64, 16, 8, 4, 2]
+"""Rows of the classes, as often as needed."""
 N_FEATURES = 20
 ITERATIONS = 10
 SMALLEST_PARTS = 8
@@ -53,11 +58,12 @@ def rows_of(n: int) -> tuple[int, ...]:
     return tuple(int(k) for k in np.diff(edges))
 
 
-def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def drawn(n: int, seed: int, n_classes: int = N_CLASSES) -> tuple[np.ndarray, np.ndarray]:
     """Draw imbalanced classes with float32 softmax scores that favour them."""
     rng = np.random.default_rng(seed)
-    y = rng.choice(N_CLASSES, n, p=np.array([64, 16, 8, 4, 2]) / 94).astype(np.int8)
-    scores = rng.standard_normal((n, N_CLASSES), dtype=np.float32)
+    weights = np.resize(WEIGHTS, n_classes)
+    y = rng.choice(n_classes, n, p=weights / weights.sum()).astype(np.int8)
+    scores = rng.standard_normal((n, n_classes), dtype=np.float32)
     scores[np.arange(n), y] += 1
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=1, keepdims=True)
@@ -67,7 +73,7 @@ def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def table(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Draw classes with features that separate them a little."""
     rng = np.random.default_rng(seed)
-    y = rng.choice(N_CLASSES, n, p=np.array([64, 16, 8, 4, 2]) / 94).astype(np.int8)
+    y = rng.choice(N_CLASSES, n, p=np.array(WEIGHTS) / sum(WEIGHTS)).astype(np.int8)
     X = rng.standard_normal((n, N_FEATURES), dtype=np.float32)
     X[:, :N_CLASSES] += 0.5 * np.eye(N_CLASSES, dtype=np.float32)[y]
     return y, X
@@ -96,6 +102,7 @@ def at_once(make: Callable[[int, int], tuple[np.ndarray, np.ndarray]], n: int) -
 
 WORK = {
     "mauc_score": (drawn, N_CLASSES, lambda module, y, x: module.mauc_score(y, x)),
+    "mauc_score of 10 classes": (partial(drawn, n_classes=10), 10, lambda module, y, x: module.mauc_score(y, x)),
     "mauc_interval": (drawn, N_CLASSES, lambda module, y, x: module.mauc_interval(y, x).stderr),
     "fit": (table, N_FEATURES, lambda module, y, x: _fit(module, y, x)),
 }
@@ -170,6 +177,47 @@ def on_cluster(work: str, n: int, n_workers: int) -> Line:
     return Line(f"{work}, N={n:,}", f"{n_workers} workers", seconds, cpu, result, peak, moved)
 
 
+def by_partitions(counts: list[int], n: int = 64_000) -> None:
+    """Print the seconds of each work for the same rows in more and more partitions, without the drawing of the rows."""
+    print("| partitions | `mauc_score` | `mauc_interval` | `binned_mauc` | fit, reading | fit, an evaluation |")
+    print("|---|---|---|---|---|---|")
+    found = []
+    with workers(2):
+        for parts in counts:
+            cut = {"chunks": n // parts}
+            y, x = (da.from_array(a, **cut).rechunk({1: -1} if a.ndim == 2 else {}).persist() for a in drawn(n, 0))
+            target, X = (da.from_array(a, **cut).rechunk({1: -1} if a.ndim == 2 else {}).persist() for a in table(n, 0))
+            wait([y, x, target, X])
+            like, seconds = mauc.BinnedMAUC(N_CLASSES, 4096), []
+            for call in (
+                lambda: mauc.dask.mauc_score(y, x),  # noqa: B023
+                lambda: mauc.dask.mauc_interval(y, x),  # noqa: B023
+                lambda: mauc.dask.binned_mauc(y, x, like),  # noqa: B023
+            ):
+                begin = time.perf_counter()
+                call()
+                seconds.append(time.perf_counter() - begin)
+            found.append([*seconds, *fit_seconds(X, target)])
+            print(f"| {parts} | " + " | ".join(f"{each:.2f} s" for each in found[-1]) + " |", flush=True)
+    slopes = np.log(np.array(found[-1]) / found[0]) / np.log(counts[-1] / counts[0])
+    print("| slope | " + " | ".join(f"{each:.2f}" for each in slopes) + " |")
+
+
+def fit_seconds(X: da.Array, y: da.Array) -> tuple[float, float]:
+    """Return the seconds of a fit of one iteration, and of each of nine more, about one evaluation."""
+    import warnings
+
+    seconds = []
+    for n_iterations in (1, 10):
+        begin = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = mauc.dask.MAUCClassifier(max_iter=n_iterations, tol=1e-12).fit(X, y)
+        seconds.append(time.perf_counter() - begin)
+    assert model.n_iter_ == n_iterations
+    return seconds[0], max(0.0, seconds[1] - seconds[0]) / 9
+
+
 def processor_time(client: Client) -> float:
     """Return the processor seconds of this process, which runs the scheduler too, and of its workers."""
     return time.process_time() + sum(client.run(time.process_time).values())
@@ -190,12 +238,17 @@ def main() -> None:
     parser.add_argument("--rows", type=float, nargs="*", default=[1e6, 1e7])
     parser.add_argument("--fit-rows", type=float, nargs="*", default=[2e6])
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4])
+    parser.add_argument("--work", nargs="*", default=list(WORK), choices=list(WORK))
+    parser.add_argument("--partitions", type=int, nargs="*", default=[])
     asked = parser.parse_args()
+    if asked.partitions:
+        by_partitions(asked.partitions)
+        return
     print(
         "| work | engine | time | ratio | processor time | ratio | error | peak per process | moved between workers |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    for work in WORK:
+    for work in asked.work:
         for n in map(int, asked.fit_rows if work == "fit" else asked.rows):
             first = alone(work, n, None)
             show(first, first)

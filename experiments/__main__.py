@@ -81,6 +81,8 @@ def _add_networks(deep: argparse.ArgumentParser, longtail: argparse.ArgumentPars
     longtail.add_argument("--batch", type=int)
     longtail.add_argument("--rate", type=float, help="learning rate")
     longtail.add_argument("--optimizer", choices=("sgd", "adam"))
+    longtail.add_argument("--decay", type=float, help="weight decay")
+    longtail.add_argument("--blocks", type=int, help="blocks in each stage of the ResNet: 5 is ResNet-32, 1 ResNet-8")
 
 
 if __name__ == "__main__":

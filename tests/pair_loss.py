@@ -16,11 +16,11 @@ def pair_loss(logits: Any, target: Any, **settings: Any) -> Any:
         settings["class_counts"] = list(range(1, logits.shape[1] + 1))
     elif not settings.get("log_loss") and isinstance(pairs := settings.get("pairs", "ovo"), str) and pairs == "ovo":
         settings.pop("class_counts", None)
-    return mauc_loss(logits, target, **{"log_loss": 0.0, "log1p": False, **settings})
+    return mauc_loss(logits, target, **{"log_loss": 0.0, "log1p": False, "limit": None, **settings})
 
 
 def PairLoss(surrogate: Any = "exponential", **settings: Any) -> Any:
     """:class:`mauc.nn.MAUCLoss` without the log-loss, the surrogate first."""
     from mauc.nn import MAUCLoss
 
-    return MAUCLoss(**{"surrogate": surrogate, "log_loss": 0.0, "log1p": False, **settings})
+    return MAUCLoss(**{"surrogate": surrogate, "log_loss": 0.0, "log1p": False, "limit": None, **settings})

@@ -170,6 +170,7 @@ def test_the_index_of_the_results_lists_every_page():
 
 
 FRAMEWORKS = {
+    "skorch": ("skorch",),
     "Hugging Face Trainer": ("transformers", "accelerate"),
     "Lightning": ("lightning",),
     "Accelerate": ("accelerate",),

@@ -30,14 +30,7 @@ def searched(surrogate, alpha=None):
     return MAUCClassifierCV((surrogate,), log_losses=(0.0,), l2s=(1.0,), cv=2, **grid)
 
 
-def network(surrogate, **options):
-    pytest.importorskip("torch")
-    from mauc.nn import MAUCMLPClassifier
-
-    return MAUCMLPClassifier((8,), surrogate=surrogate, max_epochs=2, random_state=0, accelerator="cpu", **options)
-
-
-BUILDERS = [linear, searched, network]
+BUILDERS = [linear, searched]
 every_estimator = pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
 
 
@@ -70,13 +63,8 @@ def test_alpha_beside_an_object_is_refused_whatever_its_value(build):
             build("distance_weighted", alpha=alpha).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("build", "alpha"),
-    [(linear, 4.0), (network, 8.0)],
-    ids=["linear", "network"],
-)
-def test_unless_told_alpha_is_the_estimators_own(build, alpha):
-    np.testing.assert_array_equal(scores_of(build("exponential")), scores_of(build("exponential", alpha=alpha)))
+def test_unless_told_alpha_is_the_estimators_own():
+    np.testing.assert_array_equal(scores_of(linear("exponential")), scores_of(linear("exponential", alpha=4.0)))
 
 
 def test_the_search_takes_its_own_alphas_only_where_there_is_one():

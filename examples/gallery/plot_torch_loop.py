@@ -4,8 +4,9 @@ One line in a PyTorch loop
 
 ``MAUCLoss(class_counts)`` replaces ``CrossEntropyLoss``. It needs the class counts of the training set and takes logits
 and classes. This example trains the same small network with both losses on the same batches of handwritten digits. The
-digits 0 to 4 are frequent and 5 to 9 are rare. Each of three seeds draws its own rows, initial weights and batches. A
-third loss, cross-entropy adjusted to the class counts, shows where the gain comes from.
+digits 0 to 4 are frequent and 5 to 9 are rare. Each of three seeds draws its own rows, initial weights and batches. The
+optimiser is plain SGD with momentum and a cosine. Class-weighted cross-entropy is what people try first; cross-entropy
+adjusted to the class counts is one of the two terms of ``MAUCLoss``.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +35,8 @@ def fit(loss_fn, train, test, seed, epochs=30):
     """Train a network and return its test MAUC after each epoch."""
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Linear(32, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 10))
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
     loader = DataLoader(TensorDataset(X[train], y[train]), batch_size=80, shuffle=True, drop_last=True)
     metric, curve = MAUC(num_classes=10), []
     for _ in range(epochs):
@@ -43,40 +45,51 @@ def fit(loss_fn, train, test, seed, epochs=30):
             optimizer.zero_grad()
             loss_fn(model(x), target).backward()
             optimizer.step()
+        schedule.step()
         model.eval()
         with torch.no_grad():
-            scores = model(X[test]).softmax(1)  # the loss ranks softmax scores; the metric applies no softmax
+            logits = model(X[test])
         metric.reset()
-        metric.update(scores, y[test])
+        metric.update(logits.softmax(1), y[test])  # the loss ranks softmax scores
         curve.append(metric.compute().item())
-    return curve
+    return curve, logits
 
 
 # %%
-# Only the loss differs between these three calls.
-curves = {"cross-entropy": [], "adjusted": [], "MAUCLoss": []}
+# Only the loss differs between these calls.
+curves, accuracies = {}, {}
 for seed in range(3):
     train, test = split(seed)
     class_counts = torch.bincount(y[train])
-    curves["cross-entropy"].append(fit(nn.CrossEntropyLoss(), train, test, seed))
-    curves["adjusted"].append(fit(LogitAdjustedLoss(class_counts), train, test, seed))
-    curves["MAUCLoss"].append(fit(MAUCLoss(class_counts), train, test, seed))
+    losses = {
+        "cross-entropy": nn.CrossEntropyLoss(),
+        "weighted": nn.CrossEntropyLoss(weight=class_counts.sum() / (10 * class_counts)),
+        "adjusted": LogitAdjustedLoss(class_counts),
+        "MAUCLoss": MAUCLoss(class_counts),
+    }
+    for name, loss_fn in losses.items():
+        curve, logits = fit(loss_fn, train, test, seed)
+        curves.setdefault(name, []).append(curve)
+        accuracies.setdefault(name, []).append((logits.argmax(1) == y[test]).float().mean().item())
 
 # %%
-# After the last epoch ``MAUCLoss`` is ahead of cross-entropy with each seed. So is adjusted cross-entropy, which is one
-# of its two terms: here the gain comes from the class counts. The pair term saves a few epochs and ends level.
+# ``MAUCLoss`` and adjusted cross-entropy are level with each other. Both rank better than cross-entropy with each seed.
+# The accuracy is that of test rows in which the rare digits are not rare.
 for name, runs in curves.items():
-    print(f"{name:14} test MAUC", ", ".join(f"{run[-1]:.4f}" for run in runs))
+    shown = ", ".join(f"{run[-1]:.4f}" for run in runs)
+    print(f"{name:14} test MAUC {shown}; accuracy {np.mean(accuracies[name]):.3f}")
 
 # %%
 # One small data set proves little; :doc:`the results </results/index>` have many. Lines are means; the bands go from
 # the lowest to the highest seed.
 figure, axes = plt.subplots(figsize=(6.4, 3.6))
-for (name, runs), style, color in zip(curves.items(), ("s--", "^:", "o-"), ("C1", "C2", "C0"), strict=True):
+for (name, runs), style, color in zip(
+    curves.items(), ("s--", "v-.", "^:", "o-"), ("C1", "C3", "C2", "C0"), strict=True
+):
     epochs, runs = np.arange(1, 31), np.array(runs)
     axes.plot(epochs, runs.mean(0), style, color=color, markersize=4, label=name)
     axes.fill_between(epochs, runs.min(0), runs.max(0), color=color, alpha=0.15)
-axes.set(xlabel="epoch", ylabel="test MAUC", ylim=(0.85, None), title="The same loop with three losses")
+axes.set(xlabel="epoch", ylabel="test MAUC", ylim=(0.85, None), title="The same loop with four losses")
 axes.legend(loc="lower right")
 axes.grid(alpha=0.3)
 figure.tight_layout()

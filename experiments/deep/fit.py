@@ -17,7 +17,6 @@ from experiments.deep.networks import ranking
 from experiments.deepauc import DeepAUCLoss, PPDOptimizer
 from mauc._typing import Floats, Ints
 from mauc._validation import is_sparse
-from mauc.nn._training import dense, rows_at_a_time
 from mauc.nn.functional import mauc_score
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
@@ -27,6 +26,17 @@ DENSE_BYTES = 16 << 30
 """A sparse matrix is made dense on a GPU up to this size."""
 STAGE_ENDS = (0.5, 0.75)
 """When the stages of the proximal primal-dual method end, as shares of the epochs."""
+
+
+def dense(rows: Any) -> Tensor:
+    """Return rows of a dense or sparse matrix as a float32 tensor."""
+    array = rows.toarray() if is_sparse(rows) else rows
+    return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
+
+
+def rows_at_a_time(n_features: int) -> int:
+    """Return how many rows take 64 MB when dense, 4096 at most."""
+    return max(1, min(4096, (1 << 24) // max(1, n_features)))
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,17 @@ import torch
 from torch import Tensor, nn
 
 from mauc.nn._loss.plain import log_odds
-from mauc.nn.classifier import mlp
 
 __all__ = ["CosineLinear", "network", "ranking"]
+
+
+def mlp(n_features: int, hidden: Sequence[int], n_classes: int) -> nn.Sequential:
+    """Return linear layers with batch normalisation and rectifiers between them."""
+    layers: list[nn.Module] = []
+    for width in hidden:
+        layers += [nn.Linear(n_features, width), nn.BatchNorm1d(width), nn.ReLU()]
+        n_features = width
+    return nn.Sequential(*layers, nn.Linear(n_features, n_classes))
 
 
 class CosineLinear(nn.Module):

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from experiments.longtail.data import SETS, Data, load
-from experiments.longtail.losses import CANDIDATES, RIVALS
+from experiments.longtail.losses import LOSSES
 from experiments.longtail.page import write_report
 from experiments.longtail.train import Run, recipe_for
 from experiments.registry import Experiment
@@ -19,8 +19,11 @@ from mauc._validation import check_choice
 
 __all__ = ["experiment"]
 
-LIST = Path(__file__).parent / "candidates.txt"
-"""All methods of the page, one in a line."""
+METHODS = (
+    "mauc", "adjusted:tau=1", "adjusted:tau=0", "weighted", "adjusted:tau=1.25", "adjusted:tau=1.5",
+    "vs:gamma=0.05,tau=1", "vs:gamma=0.15,tau=1", "cb-focal:beta=0.9999,gamma=1", "ldam:margin=0.5,scale=30",
+)  # fmt: skip
+"""The recommended loss and its rivals, of which those with parameters need tuning."""
 
 
 def experiment(
@@ -33,6 +36,8 @@ def experiment(
     batch: int | None = None,
     rate: float | None = None,
     optimizer: str | None = None,
+    decay: float | None = None,
+    blocks: int | None = None,
     data_home: str | None = None,
     quick: bool = False,
 ) -> Experiment:
@@ -40,10 +45,12 @@ def experiment(
     if quick:
         set_, method, seeds, epochs = set_ or ["digits-imb"], method or ["adjusted:tau=1", "mauc"], 1, epochs or 2
     sets = [check_choice("--set", name, SETS) for name in set_ or SETS]
-    methods = list(method or LIST.read_text().split())
+    methods = list(method or METHODS)
     for each in methods:
-        check_choice("--method", each.partition(":")[0], (*CANDIDATES, *RIVALS))
-    changes = {"epochs": epochs, "batch": batch, "rate": rate, "optimizer": optimizer}
+        check_choice("--method", each.partition(":")[0], tuple(LOSSES))
+    changes = {
+        "epochs": epochs, "batch": batch, "rate": rate, "optimizer": optimizer, "decay": decay, "blocks": blocks
+    }  # fmt: skip
     depth = "quick" if quick else "full"
     settings = ", ".join(f"{key} {value}" for key, value in changes.items() if value is not None) or "as is"
     cells = [

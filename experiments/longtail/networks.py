@@ -1,4 +1,4 @@
-"""ResNet-32 for images of 32 pixels, and a perceptron with batch normalisation for tables."""
+"""A ResNet for images of 32 pixels, and a perceptron with batch normalisation for tables."""
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -23,15 +23,15 @@ class Block(nn.Module):
         return F.relu(out + x)
 
 
-class ResNet32(nn.Module):
-    """Three stages of five blocks, 16, 32 and 64 channels."""
+class ResNet(nn.Module):
+    """Three stages of 16, 32 and 64 channels: ResNet-32 has five blocks in each, ResNet-8 one."""
 
-    def __init__(self, n_classes: int, *, cosine: bool) -> None:
+    def __init__(self, n_classes: int, *, blocks: int, cosine: bool) -> None:
         super().__init__()
         layers: list[nn.Module] = [nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
         n_in = 16
         for n_out, stride in ((16, 1), (32, 2), (64, 2)):
-            for k in range(5):
+            for k in range(blocks):
                 layers.append(Block(n_in, n_out, stride if k == 0 else 1))
                 n_in = n_out
         self.features = nn.Sequential(*layers)
@@ -54,10 +54,10 @@ class Cosine(nn.Linear):
         return F.linear(F.normalize(x), F.normalize(self.weight))
 
 
-def network_for(shape: tuple[int, ...], n_classes: int, *, cosine: bool = False) -> nn.Module:
-    """Return the network for rows of this shape."""
+def network_for(shape: tuple[int, ...], n_classes: int, *, blocks: int = 5, cosine: bool = False) -> nn.Module:
+    """Return the network for rows of this shape; of images, with this number of blocks in each stage."""
     if len(shape) == 3:
-        return ResNet32(n_classes, cosine=cosine)
+        return ResNet(n_classes, blocks=blocks, cosine=cosine)
     wide = (512, 256) if shape[0] > 500 else (128, 64)
     layers: list[nn.Module] = []
     n_in = shape[0]

@@ -1,4 +1,4 @@
-"""The page of the long-tail experiment: new runs join those published in ``docs/results/longtail.csv``."""
+"""The page of the long-tail experiment: new runs join those in ``experiments/results/longtail.csv``."""
 
 import csv
 import json
@@ -10,43 +10,28 @@ from typing import Any
 
 import numpy as np
 
+from experiments.longtail.stability import BASE as STEADY_BASE
+from experiments.longtail.stability import LOSSES, RESULTS
 from experiments.report_parts import folded, markdown_table
 from experiments.store import Store, write_whole
 
 __all__ = ["page", "read_runs", "write_report"]
 
-PUBLISHED = Path(__file__).parents[2] / "docs" / "results" / "longtail.csv"
-KEY = ("set", "part", "method", "seed", "epochs", "batch", "optimizer", "rate", "decay")
+PUBLISHED = RESULTS.parent / "longtail.csv"
+KEY = ("set", "part", "method", "seed", "epochs", "batch", "optimizer", "rate", "decay", "blocks")
 NUMBERS = ("mauc", "mauc_head", "mauc_middle", "mauc_tail", "mauc_adjusted", "accuracy", "accuracy_tail")
 BASE = "adjusted:tau=1"
 NAMES = {
     "mauc": "**`MAUCLoss(class_counts)`**",
     "adjusted": "adjusted cross-entropy",
+    "weighted": "class-weighted cross-entropy",
     "vs": "VS loss",
     "cb-focal": "class-balanced focal loss",
     "ldam": "LDAM, deferred weights",
-    "exponential": "exponential",
-    "growing": "exponential, α grows",
-    "logistic": "logistic",
-    "squared": "squared",
-    "log-odds": "logistic of log-odds",
-    "sigmoid": "exponential of sigmoid scores",
-    "log-risk": "log R_i, mean over classes",
-    "log-risk-pair": "log R_ij, mean over pairs",
-    "log-risk-whole": "log R",
-    "soft-class": "log(1 + R_i), mean over classes",
-    "soft-whole": "log(1 + R)",
-    "soft-fixed": "log(1 + R_i), divided by all classes",
-    "soft-share": "log(1 + R_i), weighed by the share of classes expected",
-    "soft-shrunk": "log(1 + R_i), classes weighed by n_i / (n_i + rows)",
-    "soft-odds": "log(1 + R_i) of log-odds",
-    "soft-rows": "logistic against the soft maximum",
-    "soft-odds-rows": "logistic of log-odds against the soft maximum",
-    "huber": "exponential, straight where t < 0",
-    "scaled": "exponential, gradient scaled to cross-entropy's",
+    "limited": "pair term, limited",
 }
 SETS = {
-    "cifar100-lt": "CIFAR-100-LT", "cifar10-lt": "CIFAR-10-LT", "ham10000-part": "HAM10000",
+    "cifar10-lt": "CIFAR-10-LT", "cifar100-lt": "CIFAR-100-LT", "ham10000-part": "HAM10000",
     "letter-imb": "letter", "digits-imb": "digits", "kddcup99": "KDD Cup 99", "flowers102": "flowers102",
     "caltech101": "caltech101", "cifar100-imb": "CIFAR-100-Imb", "cifar100-imb-32px": "CIFAR-100-Imb, 32 px",
 }  # fmt: skip
@@ -81,37 +66,33 @@ def read_runs(path: Path) -> list[Run]:
     """Return the runs of a CSV file."""
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    whole = {"seed": int, "epochs": int, "batch": int, "rate": float, "decay": float}
+    whole = {"seed": int, "epochs": int, "batch": int, "rate": float, "decay": float, "blocks": int}
     numbers = dict.fromkeys(NUMBERS, lambda x: float(x) if x else "")
     return [{key: {**whole, **numbers}.get(key, str)(value) for key, value in row.items()} for row in rows]
 
 
-def page(runs: Sequence[Run]) -> str:
+def page(runs: Sequence[Run], steady: Path = RESULTS) -> str:
     """Return the page as Markdown."""
     text = (Path(__file__).parent / "page.md").read_text(encoding="utf-8")
-    search = [
-        r for r in runs if r["part"] == "validation" and not (r["set"] == "letter-imb" and r["optimizer"] == "sgd")
-    ]
-    stress = [r for r in runs if r["part"] == "validation" and r["set"] == "letter-imb" and r["optimizer"] == "sgd"]
-    longest = {
-        r["set"]: max(s["epochs"] for s in runs if s["set"] == r["set"] and s["part"] == "test")
-        for r in runs
-        if r["part"] == "test"
-    }
-    tested = [r for r in runs if r["part"] == "test"]
-    judged = [r for r in tested if r["epochs"] == longest[r["set"]]]
+    small = [r for r in runs if r["blocks"] == 1]
     for name, lines in {
-        "JUDGED": judged_table(judged), "PARTS": parts_table(tested), "SEARCH": search_table(search),
-        "STRESS": stress_table(stress), "SPLITS": splits_table(search),
-    }.items():  # fmt: skip
+        "SETS": sets_table([r for r in runs if r["blocks"] == 0]),
+        "STEPS": steps_table(small),
+        "SPLITS": splits_table([r for r in runs if r["part"] == "validation"]),
+        "RIVALS": rivals_table([r for r in runs if r["blocks"] == 5 and r["part"] == "test"]),
+        "STEADY": steady_tables(steady),
+    }.items():
         text = text.replace(f"<!-- {name} -->", lines)
     return text
 
 
 def _label(method: str) -> str:
     name, _, settings = method.partition(":")
+    if method in (BASE, "adjusted:tau=0"):
+        return NAMES["adjusted"] if method == BASE else "cross-entropy"
     words = settings.replace("alpha=", "α = ").replace("weight=", "weight ").replace("tau=", "τ = ")
-    words = words.replace("rows=", "rows = ").replace("gamma=", "γ = ").replace("beta=", "β = ").replace(",", ", ")
+    words = words.replace("rho=", "ρ = ").replace("gamma=", "γ = ").replace("beta=", "β = ").replace(",", ", ")
+    words = words.replace("free=1", "not divided").replace("rows=1", "row by row")
     return NAMES[name] + (f", {words}" if words else "")
 
 
@@ -131,58 +112,59 @@ def _differences(own: dict[int, Run], base: dict[int, Run], key: str = "mauc") -
 
 
 def _spread(values: Sequence[float]) -> str:
+    if not len(values):
+        return "–"
     mean = f"{np.mean(values):+.2f}"
     return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1) / len(values) ** 0.5:.2f}"
 
 
-def judged_table(runs: Sequence[Run]) -> str:
-    """Tabulate test MAUC × 100 and accuracy of the default beside adjusted cross-entropy, set by set."""
-    found = _by(runs, "set", "method")
+def _against_base(found: dict[tuple[Any, ...], dict[int, Run]], base: dict[int, Run], method: str) -> list[str]:
+    """Return seeds, mean MAUC × 100, its difference to the base, accuracy and its difference."""
+    own = found[method,]
+    mean, accuracy = (np.mean([_points(run, key) for run in own.values()]) for key in ("mauc", "accuracy"))
+    gains, right = ([] if own is base else _differences(own, base, key) for key in ("mauc", "accuracy"))
+    return [str(len(own)), f"{mean:.2f}", _spread(gains), f"{accuracy:.1f}", _spread(right)]
+
+
+COLUMNS = ("seeds", "MAUC", "difference", "accuracy", "difference")
+
+
+def sets_table(runs: Sequence[Run]) -> str:
+    """Tabulate the sets on which the recommended loss was trained, with its rivals on the same rows."""
     rows = []
-    for name, shown in SETS.items():
-        own, base = found.get((name, "mauc")), found.get((name, BASE))
-        if not own or not base:
-            continue
-        gains = _differences(own, base)
-        means = [np.mean([_points(each[s]) for s in sorted(own) if s in base]) for each in (base, own)]
-        row = [shown, str(len(gains)), *(f"{mean:.2f}" for mean in means), _spread(gains)]
-        rows.append([*row, str(sum(g > 0 for g in gains)), _spread(_differences(own, base, "accuracy"))])
-    names = ["adjusted cross-entropy", "`MAUCLoss(class_counts)`"]
-    return markdown_table(["set", "seeds", *names, "difference", "seeds above", "accuracy"], rows)
+    for (name, part), own in _by((r for r in runs if r["method"] == "mauc"), "set", "part").items():
+        found = _by((r for r in runs if (r["set"], r["part"]) == (name, part) and r["seed"] in own), "method")
+        for method in (BASE, "mauc", "adjusted:tau=0", "weighted"):
+            if (method,) in found and (BASE,) in found:
+                rows.append([SETS[name], part, _label(method), *_against_base(found, found[BASE,], method)])
+    return markdown_table(["set", "rows", "loss", *COLUMNS], rows)
 
 
-def parts_table(runs: Sequence[Run]) -> str:
-    """Tabulate the CIFAR sets by head, middle and tail, with the competitors."""
-    images = ("cifar100-lt", "cifar10-lt")
-    found = _by((r for r in runs if r["set"] in images), "set", "epochs", "method")
+def steps_table(runs: Sequence[Run]) -> str:
+    """Tabulate ResNet-8 on CIFAR-10-LT: losses and learning rates."""
+    base = _by((r for r in runs if r["rate"] == 0.1), "method")[BASE,]
+    rows = []
+    for rate in sorted({r["rate"] for r in runs}):
+        found = _by((r for r in runs if r["rate"] == rate), "method")
+        each = [[_label(m), f"{rate:g}", *_against_base(found, base, m)] for (m,) in found]
+        rows += sorted(each, key=lambda row: -float(row[3]))
+    return markdown_table(["loss", "rate", *COLUMNS], rows)
+
+
+def rivals_table(runs: Sequence[Run]) -> str:
+    """Tabulate the CIFAR-LT sets by head, middle and tail."""
     keys = ("mauc", "mauc_head", "mauc_middle", "mauc_tail", "accuracy", "accuracy_tail")
     rows = []
-    for (name, epochs, method), by_seed in found.items():
+    for (name, epochs, method), by_seed in _by(runs, "set", "epochs", "method").items():
         means = [np.mean([_points(r, key) for r in by_seed.values()]) for key in keys]
         numbers = [*(f"{x:.2f}" for x in means[:4]), *(f"{x:.1f}" for x in means[4:])]
-        row = [SETS[name], str(epochs), _label(method), str(len(by_seed)), *numbers]
-        rows.append((images.index(name), -epochs, -means[0], row))
+        rows.append((name, -epochs, -means[0], [SETS[name], str(epochs), _label(method), str(len(by_seed)), *numbers]))
     names = ["set", "epochs", "loss", "runs", "MAUC", "head", "middle", "tail", "accuracy", "of the tail"]
     return markdown_table(names, [row for *_, row in sorted(rows)])
 
 
-def search_table(runs: Sequence[Run]) -> str:
-    """Tabulate all candidates on validation rows: the difference to adjusted cross-entropy on the same rows."""
-    found = _by(runs, "set", "method")
-    sets = ("cifar100-lt", "letter-imb", "ham10000-part")
-    rows = []
-    for method in dict.fromkeys(run["method"] for run in runs):
-        gains = [_differences(found.get((s, method), {}), found.get((s, BASE), {})) for s in sets]
-        if all(gains):
-            row = [_label(method), *(f"{_spread(g)} ({len(g)})" for g in gains)]
-            rows.append((float(np.mean([np.mean(g) for g in gains])), row))
-    best_first = [[*row, f"{mean:+.2f}"] for mean, row in sorted(rows, reverse=True)]
-    table = markdown_table(["loss", "CIFAR-100-LT", "letter", "HAM10000", "mean"], best_first)
-    return folded(f"All {len(rows)} losses", table)
-
-
 def splits_table(runs: Sequence[Run]) -> str:
-    """Tabulate KDD Cup 99 on other splits: the difference to adjusted cross-entropy on the same rows."""
+    """Tabulate KDD Cup 99: the difference to adjusted cross-entropy on the same rows."""
     found = _by((r for r in runs if r["set"] == "kddcup99"), "method")
     rows = []
     for (method,), own in found.items():
@@ -193,12 +175,38 @@ def splits_table(runs: Sequence[Run]) -> str:
     return markdown_table(["loss", "splits", "mean difference", "median", "lowest", "highest"], rows)
 
 
-def stress_table(runs: Sequence[Run]) -> str:
-    """Tabulate letters with SGD at a rate of 0.1."""
-    found = _by(runs, "batch", "method")
-    rows = []
-    for method in dict.fromkeys(run["method"] for run in runs):
-        both = [found.get((batch, method), {}).values() for batch in (32, 128)]
-        if all(both):
-            rows.append([_label(method), *(f"{np.mean([_points(r) for r in own]):.2f}" for own in both)])
-    return markdown_table(["loss", "batches of 32", "batches of 128"], rows)
+def steady_tables(path: Path) -> str:
+    """Tabulate the settings of :mod:`experiments.longtail.stability`: by data and optimiser, then each."""
+    with path.open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    cells: dict[tuple[str, ...], dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    shown = ("data", "classes", "noise", "optimizer", "batch", "normalised", "dtype")
+    for line in lines:
+        cells[tuple(line[key] for key in shown)][line["loss"]].append((float(line["mauc"]), float(line["accuracy"])))
+    rivals = [name for name in LOSSES if name != STEADY_BASE]
+    gains = {
+        key: {name: np.mean(by[name], 0) - np.mean(by[STEADY_BASE], 0) for name in rivals} for key, by in cells.items()
+    }
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for key, gain in gains.items():
+        groups[key[:4]].append(gain)
+    by_group = []
+    for (data, classes, noise, optimizer), each in groups.items():
+        means = {name: np.mean([gain[name] for gain in each], 0) for name in rivals}
+        worst = min(gain["MAUCLoss"][0] for gain in each)
+        row = [f"{data}, {classes} classes, {100 * float(noise):g} % noise", optimizer, str(len(each))]
+        by_group.append([*row, f"{worst:+.2f}", *(f"{means[name][0]:+.2f}, {means[name][1]:+.1f}" for name in rivals)])
+    each_gain = np.array([gain["MAUCLoss"] for gain in gains.values()])
+    lowest, (mean, right) = each_gain[:, 0].min(), each_gain.mean(0)
+    above = (
+        f"In {len(each_gain)} settings `MAUCLoss` is at worst {-lowest:.2f} below adjusted cross-entropy; the mean "
+        f"difference is {mean:+.2f}, with {right:+.1f} points of accuracy."
+    )
+    summary = markdown_table(["data", "optimiser", "settings", "lowest of `MAUCLoss`", *rivals], by_group)
+    whole = []
+    for key, by in cells.items():
+        base = np.mean(by[STEADY_BASE], 0)
+        numbers = [f"{base[0]:.2f}, {base[1]:.1f}", *(f"{x[0]:+.2f}, {x[1]:+.1f}" for x in gains[key].values())]
+        whole.append([*key, *numbers])
+    table = markdown_table([*shown, STEADY_BASE, *rivals], whole)
+    return f"{above}\n\n{summary}\n\n{folded(f'All {len(whole)} settings', table)}"

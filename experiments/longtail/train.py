@@ -24,16 +24,18 @@ class Recipe:
     optimizer: str
     rate: float
     decay: float
+    blocks: int
+    """Blocks in each stage of the ResNet; 0 for the perceptron of a table."""
 
 
 def recipe_for(data: Data, **changes: Any) -> Recipe:
     """Return SGD as in the long-tail literature for images, Adam for tables."""
     if data.X.ndim == 4:
-        settings = {"epochs": 200, "batch": 128, "optimizer": "sgd", "rate": 0.1, "decay": 5e-4}
+        settings = {"epochs": 200, "batch": 128, "optimizer": "sgd", "rate": 0.1, "decay": 5e-4, "blocks": 5}
     else:
         epochs = 15 if len(data.X) > 100_000 else 30
         batch = 1024 if len(data.X) > 100_000 else 128
-        settings = {"epochs": epochs, "batch": batch, "optimizer": "adam", "rate": 1e-3, "decay": 1e-4}
+        settings = {"epochs": epochs, "batch": batch, "optimizer": "adam", "rate": 1e-3, "decay": 1e-4, "blocks": 0}
     return Recipe(**{**settings, **{key: value for key, value in changes.items() if value is not None}})
 
 
@@ -62,7 +64,8 @@ class Run:
         self.rng = torch.Generator(self.device).manual_seed(1000 + self.seed)
         self.loss = make(self.method, data.counts)
         torch.manual_seed(self.seed)
-        network = network_for(tuple(data.X.shape[1:]), data.n_classes, cosine=self.loss.cosine).to(self.device)
+        shape = tuple(data.X.shape[1:])
+        network = network_for(shape, data.n_classes, blocks=recipe.blocks, cosine=self.loss.cosine).to(self.device)
         self.images = data.X.ndim == 4
         self.network = network.to(memory_format=torch.channels_last) if self.images else network
         self.batch = min(recipe.batch, len(data.X))

@@ -2,6 +2,7 @@
 
 Evaluate scores
     ``mauc_score(y_true, y_score)`` is the multiclass AUC, ``pairwise_auc`` its matrix over class pairs.
+    ``BinnedMAUC`` adds up counts over batches, files and machines, in constant memory.
     ``mauc_interval`` gives a confidence interval, ``compare_mauc`` a test of models on the same rows,
     ``compare_cv_scores`` a test over cross-validation splits, ``mauc_sample_size`` the rows that a study needs,
     ``multiclass_auc_report`` a text report, ``mauc_importance`` the importance of each feature.
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from mauc.ensemble import MAUCStackingClassifier
     from mauc.linear import MAUCClassifier, MAUCClassifierCV
     from mauc.metrics import (
+        BinnedMAUC,
         Comparison,
         Interval,
         MinorityPairsDisplay,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 __version__: str
 
 __all__ = [
+    "BinnedMAUC",
     "Comparison",
     "FittedTable",
     "Interval",

@@ -5,6 +5,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Container
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -85,9 +86,12 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     return data
 
 
-def read_arrays(path: Path, max_size: float = MAX_SIZE, only: Container[str] | None = None) -> dict[str, NDArray[Any]]:
+def read_arrays(
+    file: Path | BinaryIO, max_size: float = MAX_SIZE, only: Container[str] | None = None
+) -> dict[str, NDArray[Any]]:
     """Return the arrays of an .npz file by name, or those in ``only``; never unpickle."""
-    with path.open("rb") as stream, open_archive(stream, max_size) as archive:
+    opened = file.open("rb") if isinstance(file, Path) else nullcontext(file)
+    with opened as stream, open_archive(stream, max_size) as archive:
         for member in archive.infolist():
             if not member.filename.endswith(".npy"):
                 raise Refused(f"holds {printable(member.filename)!r}, which is not an array")

@@ -14,10 +14,10 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 TEMPORARY = re.compile(r"\.part-mauc-[0-9a-f]{16}")
 SURELY_DEAD = 24 * 3600.0
@@ -33,15 +33,28 @@ def write_whole(path: Path, content: bytes | str) -> None:
     """
     # A name of a file may have bytes that are not UTF-8, which Python keeps as surrogates.
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
+    with named(path), open_whole(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def open_whole(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that is written whole or not at all, as :func:`write_whole` does, for content written bit by bit."""
+    final = destination(path)
+    if is_at_root(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    final.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(final.parent)
+    with _replace(final) as file:
+        yield file
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Give an error of the system the name that the user knows, instead of the temporary one or none."""
     try:
-        final = destination(path)
-        if is_at_root(path):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        final.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(final.parent)
-        _replace(final, data)
+        yield
     except OSError as error:
-        # The name that the user knows, instead of the temporary one.
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
@@ -85,7 +98,8 @@ def is_at_root(path: Path) -> bool:
     return missing is not None and typed and missing.parent == Path(missing.anchor)
 
 
-def _replace(final: Path, data: bytes) -> None:
+@contextmanager
+def _replace(final: Path) -> Iterator[BinaryIO]:
     try:
         old = os.stat(final)
     except FileNotFoundError:
@@ -96,7 +110,7 @@ def _replace(final: Path, data: bytes) -> None:
     handle = os.open(temporary, flags, 0o666 if old is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
             if old is not None:

@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike
 
 from mauc._kernels.blocked import blocked_risk
 from mauc._kernels.moments import exponential_risk, polynomial_risk, squared_risk
@@ -200,12 +200,10 @@ class SurrogateRisk:
         return None
 
 
-def planned_risk(
-    problem: Problem, found: Plan, *, gradient: bool, dtype: DTypeLike = np.float64
-) -> tuple[float, NDArray[Any] | None]:
-    """Compute value, and gradient of that ``dtype`` if wanted, by the polynomials of a plan."""
+def planned_risk(problem: Problem, found: Plan, *, gradient: bool) -> tuple[float, Floats | None]:
+    """Compute value, and gradient if wanted, by the polynomials of a plan."""
     if found.scheme == "ranked":
-        return ranked_risk(problem, found.pieces, gradient=gradient, dtype=dtype)
+        return ranked_risk(problem, found.pieces, gradient=gradient)
     (piece,) = found.pieces
     assert piece.half_width is not None
-    return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient, dtype=dtype)
+    return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)

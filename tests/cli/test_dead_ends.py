@@ -120,13 +120,14 @@ def test_rows_that_were_trained_on_are_named(run):
 def test_tables_that_are_not_read_are_told(fails, model, trees, tmp_path, monkeypatch):
     (tmp_path / "big").mkdir()
     trees.to_csv(tmp_path / "big" / "a.csv", index=False)
-    for call in (("fit", "big", "--target", "species"), ("predict", model, "big")):
-        assert "big is a folder: name a file in it that ends in" in fails(*call)
+    words = fails("fit", "big", "--target", "species")
+    assert "big is a folder: name a file in it that ends in" in words
+    assert "big/a.csv is not Parquet, and the files of a folder must be" in fails("predict", model, "big")
     monkeypatch.setattr("mauc._tables.parts.available_memory", lambda: 10_000.0)
     assert "trees.csv does not fit in memory" in fails("fit", "trees.csv", "--target", "species")
     words = fails("predict", model, "trees.csv")
     assert "trees.csv does not fit in memory (" in words
-    assert words.endswith("are free): split it into files, and score each of them")
+    assert words.endswith("are free): save it as Parquet in a folder, and name the folder")
 
 
 def test_codes_of_patients_are_told_where_scores_are_evaluated(run):

@@ -100,6 +100,7 @@ OPTIONS = {
     "prefix": [(*TARGET, "--prefix", "score:"), (*TARGET, "--prefix", "p_")],
     "group": [(*TARGET, "--group", "patient_id", "--compare", "o.parquet"), (*TARGET, "--group", "nobody")],
     "by": [(*TARGET, "--by", "sex"), (*TARGET, "--by", "sex", "--group", "patient_id"), (*TARGET, "--by", "day")],
+    "bins": [(*TARGET, "--bins", "4096"), (*TARGET, "--bins", "4096", "--by", "sex")],
     "level": [(*TARGET, "--level", "0.8"), (*TARGET, "--level", "2")],
     "drop_unlabelled": [
         (*TARGET, "--truth", "gaps.parquet"),
@@ -244,6 +245,44 @@ def test_what_is_wrong_names_the_part(fails, run, tmp_path):
     words = refused(lambda t: t.assign(truth=t["truth"].where(t["truth"] != "elm")))
     assert re.search(r"column 'truth' of bad has no class in \d+ rows \(first: row \d+ of bad/4\.parquet\)", words)
     assert "did you mean 'truth'?" in refused(lambda t: t, "--target", "truht", code=2)
+    words = refused(lambda t: t.assign(truth=np.where(np.arange(350) == 9, "yew", t["truth"])))
+    assert "bad has no column 'yew' with the scores of class 'yew', first in row 10 of bad/4.parquet" in words
+
+
+def test_random_bytes_in_a_part_are_damage_and_no_scores(fails, tmp_path):
+    """They decode to numbers: the range that the file gives for the column excludes them."""
+    options = {"compression": None, "use_dictionary": False, "index": False}
+    folder = tmp_path / "scores"
+    folder.mkdir()
+    table = make_scores()
+    for k in range(2):
+        table.iloc[300 * k : 300 * (k + 1)].to_parquet(folder / f"{k}.parquet", **options)
+    data = (folder / "1.parquet").read_bytes()
+    at = data.index(table["elm"].to_numpy()[310:330].tobytes())
+    noise = np.random.default_rng(0).bytes(160)
+    (folder / "1.parquet").write_bytes(data[:at] + noise + data[at + 160 :])
+    words = fails("evaluate", "scores", "--target", "truth")
+    assert "scores/1.parquet is damaged: column 'elm' holds" in words
+    assert "which the file gives as its range: write the file again" in words
+    table.iloc[300:].to_parquet(folder / "1.parquet", **options, write_page_checksum=True)
+    data = (folder / "1.parquet").read_bytes()
+    at = data.index(table["elm"].to_numpy()[310:330].tobytes())
+    (folder / "1.parquet").write_bytes(data[:at] + table["elm"].to_numpy()[:20].tobytes() + data[at + 160 :])
+    words = fails("evaluate", "scores", "--target", "truth")
+    assert "scores/1.parquet cannot be read as Parquet" in words
+    assert "CRC checksum verification failed" in words
+
+
+def test_the_share_that_is_read_is_told(tmp_path):
+    from mauc._tables.parts import find_files, open_table
+    from mauc._tables.text import Reading
+
+    write_parts(make_scores(), tmp_path / "scores", (0, 150, 600))
+    table, told = open_table(find_files([tmp_path / "scores"], "SCORES"), Reading()), []
+    table.tell = told.append
+    list(table.slices(["ash", "elm"], 300))
+    place = f"reading 2 columns of {table.display}, part"
+    assert told == [f"{place} 1 of 2: 0%", f"{place} 2 of 2: 25%", f"{place} 2 of 2: 75%"]
 
 
 def test_types_are_compared_past_an_empty_part(fails, tmp_path):
@@ -327,3 +366,30 @@ def test_lists_are_no_classes_and_no_groups(fails, tmp_path):
     for options in (("--target", "sizes"), ("--target", "truth", "--group", "sizes")):
         words = fails("evaluate", "s", *options)
         assert "column 'sizes' of s holds lists, not single values: choose another column" in words
+
+
+@pytest.mark.parametrize("kind", ["probabilities", "logits"])
+def test_bins(run, tmp_path, kind):
+    table = make_scores()
+    if kind == "logits":
+        table[CLASSES] = 9.0 * np.log(table[CLASSES])
+    write_parts(table, tmp_path / "s")
+    exact = numbers(run("evaluate", "s", "--target", "truth", "--no-report", "--json"))["models"][0]
+    done = run("evaluate", "s", "--target", "truth", "--bins", "65536", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert abs(found["mauc"]["score"] - exact["mauc"]["score"]) <= found["mauc"]["bound"] + 1e-12
+    assert found["mauc"]["stderr"] == pytest.approx(exact["mauc"]["stderr"], rel=1e-2)
+    assert abs(found["ova"]["score"] - exact["ova"]["score"]) <= found["ova"]["bound"] + 1e-12
+    assert found["classes"] == table["truth"].value_counts().to_dict()
+    words = run("evaluate", "s", "--target", "truth", "--bins", "65536").stdout
+    assert f"{found['mauc']['score']:.6f} ± {found['mauc']['bound']:.1g}" in words
+    assert not Path("mauc-report").exists()
+
+
+def test_bins_do_not_keep_rows(fails, tmp_path):
+    table = make_scores()
+    table.to_parquet(tmp_path / "s.parquet")
+    evaluate = ("evaluate", "s.parquet", "--target", "truth", "--bins")
+    assert "--bins has no effect with --group, which needs" in fails(*evaluate, "64", "--group", "remark", code=2)
+    assert "--bins must be from 8 to 16777216, got 1" in fails(*evaluate, "1", code=2)

@@ -49,6 +49,15 @@ def kill_a_worker(client):
     return address
 
 
+def die_once(mark):
+    """Kill this worker, unless another one has died already: two may read at the same time."""
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def results(result):
     return np.array(list(vars(result).values()))
 
@@ -63,6 +72,19 @@ def test_interval_and_the_names_of_its_tasks(client):
     assert others <= {"array", "array-original", "tuple", "list"}
 
 
+@pytest.mark.parametrize("kind", ["array", "frame", "mapped"])
+def test_persisted_collections(client, kind):
+    if kind == "frame":
+        dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+        Y, S = (dd.from_pandas(make(x), npartitions=3) for make, x in ((pd.Series, y), (pd.DataFrame, scores)))
+    else:
+        Y, S = lazy(y), lazy(scores)
+    Y, S = Y.persist(), S.persist()
+    if kind == "mapped":
+        Y, S = Y.map_blocks(lambda block: block), S.map_blocks(lambda block: block)
+    assert md.mauc_score(Y, S) == pytest.approx(mauc.mauc_score(y, scores), abs=1e-12)
+
+
 def test_metric_survives_the_death_of_a_worker(client, tmp_path):
     """When the scores are read for the second time: what the worker held is made again."""
 
@@ -70,13 +92,48 @@ def test_metric_survives_the_death_of_a_worker(client, tmp_path):
         readings = tmp_path / "readings"
         with readings.open("a") as file:
             file.write("x")
-        if readings.stat().st_size == 5:  # of three partitions
-            os.kill(os.getpid(), signal.SIGKILL)
+        if readings.stat().st_size >= 5:  # of three partitions
+            die_once(tmp_path / "died")
         return block
 
     found = md.mauc_interval(lazy(y), lazy(scores).map_blocks(read_then_die, dtype=float))
     np.testing.assert_allclose(results(found), results(mauc.mauc_interval(y, scores)), rtol=0, atol=1e-12)
     assert (tmp_path / "readings").stat().st_size > 9, "partitions were read again"
+
+
+CALLS = {
+    "pairwise_auc": (lambda Y, S: md.pairwise_auc(Y, S), lambda: mauc.pairwise_auc(y, scores)),
+    "mauc_score": (lambda Y, S: md.mauc_score(Y, S), lambda: mauc.mauc_score(y, scores)),
+    "compare_mauc": (
+        lambda Y, S: results(md.compare_mauc(Y, S, lazy(scores[:, ::-1].copy()))),
+        lambda: results(mauc.compare_mauc(y, scores, scores[:, ::-1])),
+    ),
+    "binned_mauc": (
+        lambda Y, S: md.binned_mauc(Y, S, mauc.BinnedMAUC.for_scores(y, scores)).counts,
+        lambda: mauc.BinnedMAUC.for_scores(y, scores).update(y, scores).counts,
+    ),
+    "predict_proba": (
+        lambda Y, S: LAZY_MODEL.predict_proba(S).compute(),
+        lambda: LocalClassifier(l2=0.1).fit(scores, y).predict_proba(scores),
+    ),
+}
+LAZY_MODEL = md.MAUCClassifier(l2=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_survives_the_death_of_a_worker(client, tmp_path, call):
+    if call == "predict_proba":
+        LAZY_MODEL.fit(lazy(scores), lazy(y))
+    died = tmp_path / "died"
+
+    def die(block):
+        die_once(died)
+        return block
+
+    found = CALLS[call][0](lazy(y), lazy(scores).map_blocks(die, dtype=float, meta=np.zeros((0, 3))))
+    np.testing.assert_allclose(found, CALLS[call][1](), rtol=0, atol=1e-6 if call == "predict_proba" else 1e-12)
+    assert died.exists()
 
 
 @pytest.mark.slow

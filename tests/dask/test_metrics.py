@@ -145,6 +145,45 @@ def test_other_cuts_are_aligned():
     assert md.mauc_score(list(y), S, sample_weight=pd.Series(w)) == pytest.approx(expected, abs=1e-12)
 
 
+def test_many_rows_are_sampled_for_the_standard_error():
+    """The score counts all rows; the sample has all rows of the small classes. Weights and groups need all rows."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(4, 20_000, p=[0.6, 0.3, 0.08, 0.02])
+    scores = rng.normal(size=(20_000, 4)) + np.eye(4)[y]
+    other = scores + rng.normal(size=scores.shape)
+    Y, S, T = (as_arrays(x, [3000, 3000, 11_000]) for x in (y, scores, other))
+    found, expected = md.mauc_interval(Y, S, most_rows=6000), mauc.mauc_interval(y, scores)
+    assert found.score == pytest.approx(expected.score, abs=1e-12)
+    assert expected.stderr < found.stderr < 1.1 * expected.stderr
+    assert md.mauc_interval(Y, S, most_rows=20_000) == md.mauc_interval(Y, S)
+    found, expected = md.compare_mauc(Y, S, T, most_rows=6000), mauc.compare_mauc(y, scores, other)
+    assert found.difference == pytest.approx(expected.difference, abs=1e-12)
+    assert expected.stderr < found.stderr < 1.2 * expected.stderr
+    assert md.compare_mauc(Y, S, S + 0.0, most_rows=6000) == mauc.compare_mauc(y, scores, scores)
+    group = as_arrays(np.arange(20_000) // 2, [3000, 3000, 11_000])
+    exact = mauc.mauc_interval(y, scores, groups=np.arange(20_000) // 2)
+    np.testing.assert_allclose(
+        results(md.mauc_interval(Y, S, groups=group, most_rows=6000)), results(exact), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_bins(kind):
+    y, scores, w = simulated(4, n=300)
+    like = mauc.BinnedMAUC.for_scores(y, scores, 256)
+    Y, S, W = (KINDS[kind](x, [0, 100, 101]) for x in (y, scores, w))
+    for weight, lazy in ((None, None), (w, W)):
+        found, expected = md.binned_mauc(Y, S, like, sample_weight=lazy), like.copy().update(y, scores, weight)
+        np.testing.assert_allclose(found.counts, expected.counts, rtol=1e-12)
+        assert found.n_rows == 300
+        np.testing.assert_allclose(results(found.interval()), results(expected.interval()), rtol=1e-9)
+    assert like.n_rows == 0
+    with pytest.raises(ValueError, match=r"in partition \d, y_score must be from 0 to 1 for equal bins"):
+        md.binned_mauc(Y, S, mauc.BinnedMAUC(4))
+    with pytest.raises(ValueError, match="like must be a BinnedMAUC, got int: pass"):
+        md.binned_mauc(Y, S, 4)
+
+
 def test_every_task_has_a_key_of_its_own():
     """Other work under the same key would never run: what an earlier call found would be taken for its result."""
     task = pytest.importorskip("mauc.dask._partitions").task

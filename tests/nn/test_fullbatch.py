@@ -1,9 +1,13 @@
 """Chunks give the loss and the gradients of one pass over all rows."""
 
 import re
+from datetime import timedelta
+from itertools import combinations_with_replacement
 
 import pytest
 import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
 from pair_loss import PairLoss
 from torch import nn
 
@@ -123,3 +127,37 @@ def test_bad_arguments(arguments, message):
         full_batch_backward(
             **{"model": network(), "loss_fn": PairLoss(), "X": X, "target": y, "chunk_size": 5, **arguments}
         )
+
+
+def in_ranks(rank, world, file):
+    """Every split of 30 rows among the ranks, empty parts included: gradients of one process on all rows."""
+    torch.set_num_threads(1)
+    limit = timedelta(seconds=60)
+    dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world, timeout=limit)
+    X, y = problem(30)
+    steps = range(0, 31, 1 if world == 2 else 5)
+    for cut in combinations_with_replacement(steps, world - 1):
+        edges = [0, *cut, 30]
+        mine = slice(edges[rank], edges[rank + 1])
+        plain, each = network(nn.BatchNorm1d(8)), network(nn.BatchNorm1d(8))
+        for model in (plain, each):
+            model[1].running_mean.fill_(0.3)
+            model.eval()
+        each[1].running_mean.add_(rank)  # DistributedDataParallel copies the buffers of rank 0
+        for _ in range(2):
+            PairLoss("squared")(plain(X), y).backward()
+        chunked = nn.parallel.DistributedDataParallel(each)
+        for _ in range(2):
+            full_batch_backward(chunked, PairLoss("squared", sync=True), X[mine], y[mine], chunk_size=6)
+        torch.testing.assert_close(gradients(chunked), gradients(plain))
+    with pytest.raises(ValueError, match="model must be a DistributedDataParallel, or have no part that communicates"):
+        full_batch_backward(nn.Sequential(chunked), PairLoss(), X, y, chunk_size=6)
+    del chunked
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [2, 3])
+def test_ranks_with_different_numbers_of_chunks(world, tmp_path):
+    mp.spawn(in_ranks, args=(world, tmp_path / "store"), nprocs=world)

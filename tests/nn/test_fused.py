@@ -5,7 +5,7 @@ import torch
 from cases import CASES, EACH_KIND, Case
 from pair_loss import PairLoss, pair_loss
 
-from mauc.nn._loss.forms import closed_form
+from mauc.nn._loss.closed import closed_form
 
 SHAPES = [(32, 12), (3, 2), (1000, 100), (513, 1000), (257, 5089), (5000, 7), (9001, 33)]
 # Every loss of the list that the kernels compute, and steeper ones.
@@ -79,7 +79,8 @@ def test_equals_float64(shape, case, activation):
 def test_exponential_of_scores_without_a_bound(shape, activation):
     logits, y = draw(*shape)
     assert_equal(logits, y, surrogate="exponential", alpha=0.5, activation=activation)
-    assert_equal(logits, y, surrogate="exponential", alpha=8.0, activation=activation, log_loss=0.5, log1p=True)
+    settings = {"surrogate": "exponential", "alpha": 8.0, "activation": activation}
+    assert_equal(logits, y, **settings, log_loss=0.5, log1p=True, limit=1.0)
 
 
 @pytest.mark.gpu
@@ -129,17 +130,12 @@ def test_the_kernels_never_wait_for_the_device(shape):
     logits, y = draw(*shape)
     pair_loss(logits, y).backward()
     pair_loss(logits, y, activation="identity").backward()
-    ranked = [{"surrogate": case.surrogate, **case.options} for case in (*RANKED, Case("logistic", {"alpha": 1.0}))]
-    for settings in ranked:
-        pair_loss(logits, y, **settings).backward()
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
         with pytest.raises(RuntimeError, match="synchronizing"):
             logits.sum().item()
         for settings in ({}, {"surrogate": "squared", "pairs": "ova"}, {"activation": "identity"}):
-            pair_loss(logits, y, **settings).backward()
-        for settings in ranked:
             pair_loss(logits, y, **settings).backward()
     finally:
         torch.cuda.set_sync_debug_mode("default")
@@ -162,7 +158,7 @@ def test_extra_memory_is_the_gradient():
 @pytest.mark.filterwarnings("ignore:.*taking all pairs in blocks:UserWarning")
 @pytest.mark.parametrize("case", [*OTHERS, Case("hinge", {"alpha": 0.01})], ids=str)
 def test_every_other_loss_on_the_device(case):
-    """In the kernels of ranks and of bilinear forms, or in plain operations."""
+    """In torch operations."""
     logits, y = draw(500, 40)
     assert_equal(logits, y, surrogate=case.surrogate, **case.options)
 
@@ -226,9 +222,7 @@ def test_small_batches(case, dtype):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(300, 20), (32, 12)], ids=str)
-@pytest.mark.parametrize(
-    "case", [*RANKED, Case("logistic", {"alpha": 1.0}), Case("exponential", {"alpha": 1.0})], ids=str
-)
+@pytest.mark.parametrize("case", [Case("squared"), Case("exponential", {"alpha": 1.0})], ids=str)
 def test_captured_in_a_graph(case, shape):
     logits, y = draw(*shape)
     expected = reference(logits, y, surrogate=case.surrogate, **case.options)
@@ -251,11 +245,7 @@ def test_captured_in_a_graph(case, shape):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")  # torch captures such a one, on purpose, first of all
 @pytest.mark.parametrize("shape", [(300, 20), (32, 12)], ids=str)
-@pytest.mark.parametrize(
-    "case",
-    [Case("hinge", {"alpha": 0.5}), Case("logistic", {"alpha": 1.0}), Case("exponential", {"alpha": 1.0})],
-    ids=str,
-)
+@pytest.mark.parametrize("case", [Case("squared"), Case("exponential", {"alpha": 1.0})], ids=str)
 def test_compiled_with_graphs(case, shape):
     logits, y = draw(*shape)
     value, gradient = reference(logits, y, surrogate=case.surrogate, **case.options)

@@ -1,5 +1,7 @@
 """The loss of two terms: the paper's risk, and cross-entropy shifted by the class frequencies."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -45,8 +47,8 @@ def test_is_the_sum_of_its_terms(surrogate, activation):
     torch.testing.assert_close(of_both, of_risk + 0.7 * of_adjusted)
 
 
-def recommended(logits, y, counts, activation="softmax", alpha=8.0):
-    """The definition, pair by pair."""
+def recommended(logits, y, counts, activation="softmax", alpha=4.0):
+    """The value and the gradient by their definitions, pair by pair."""
     scores = {"softmax": logits.softmax(1), "sigmoid": logits.sigmoid(), "identity": logits}[activation]
     present = y.unique().tolist()
     each = []
@@ -58,7 +60,11 @@ def recommended(logits, y, counts, activation="softmax", alpha=8.0):
         ]
         each.append(torch.log1p(torch.stack(of_others).mean()))
     shift = (torch.tensor(counts, dtype=logits.dtype) / sum(counts)).log()
-    return min(1.0, len(counts) / 10) * torch.stack(each).mean() + 0.5 * cross_entropy(logits + shift, y)
+    pair = min(1.0, (len(counts) - 2) / 8) * torch.stack(each).sum() / len(counts)
+    log = cross_entropy(logits + shift, y)
+    (of_pair,), (of_log,) = (torch.autograd.grad(term, logits, retain_graph=True) for term in (pair, log))
+    cut = of_pair * min(1.0, of_log.norm() / of_pair.norm())
+    return (pair + log).detach(), (cut + of_log) / (1.0 + cut.norm() / of_log.norm())
 
 
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid", "identity"])
@@ -73,14 +79,15 @@ def test_the_default_is_the_recommended_loss(activation, shape, ignored):
     kept = torch.ones(len(y), dtype=torch.bool)
     if ignored:
         kept[::5] = False
-    exact = recommended(logits[kept], y[kept], counts, activation)
-    (of_exact,) = torch.autograd.grad(exact, logits)
+    rows = logits.detach()[kept].requires_grad_()
+    exact, of_exact = recommended(rows, y[kept], counts, activation)
     target = torch.where(kept, y, -100)
     loss = MAUCLoss(counts, activation=activation)
     for got in (loss(logits, target), mauc_loss(logits, target, class_counts=counts, activation=activation)):
         (gradient,) = torch.autograd.grad(got, logits)
         torch.testing.assert_close(got, exact, rtol=1e-12, atol=0.0)
-        torch.testing.assert_close(gradient, of_exact)
+        torch.testing.assert_close(gradient[kept], of_exact)
+        assert not gradient[~kept].any()
 
 
 @pytest.mark.parametrize(("surrogate", "scale"), [("exponential", 0.05), ("exponential", 40.0), ("logistic", 0.05)])
@@ -117,7 +124,7 @@ def test_log_odds_of_ignored_rows_and_second_derivatives():
 def test_log_odds_where_the_largest_probability_rounds_to_1():
     logits, y = draw(30)
     logits = (logits.detach() + 200.0 * torch.nn.functional.one_hot(y, logits.shape[1])).float().requires_grad_()
-    loss = MAUCLoss(COUNTS, surrogate="squared", activation="log_odds")
+    loss = MAUCLoss(COUNTS, surrogate="squared", activation="log_odds", limit=None)
     (gradient,) = torch.autograd.grad(loss(logits, y), logits)
     (differentiable,) = torch.autograd.grad(loss(logits, y), logits, create_graph=True)
     torch.testing.assert_close(gradient, differentiable.detach(), rtol=1e-5, atol=1e-6 * gradient.abs().max().item())
@@ -126,11 +133,47 @@ def test_log_odds_where_the_largest_probability_rounds_to_1():
 
 
 def test_a_risk_beyond_the_floats_still_has_a_bounded_slope():
-    logits = torch.tensor([[-300.0, 300.0], [300.0, -300.0]], dtype=torch.float64, requires_grad=True)
-    value = MAUCLoss([1, 1], activation="identity")(logits, torch.tensor([0, 1]))
+    logits = (300.0 * (1.0 - 2.0 * torch.eye(10, dtype=torch.float64))).requires_grad_()
+    value = MAUCLoss([1] * 10, activation="identity")(logits, torch.arange(10))
     (gradient,) = torch.autograd.grad(value, logits)
-    assert value.item() == pytest.approx(0.2 * 8 * 600.0 + 0.5 * 600.0)
-    assert gradient.abs().max() <= 0.2 * 8.0 + 0.5
+    assert value.item() == pytest.approx(4 * 600.0 + 600.0 + math.log(9.0))
+    (of_log,) = torch.autograd.grad(cross_entropy(logits, torch.arange(10)), logits)
+    assert 0.0 < gradient.norm() <= of_log.norm()
+
+
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+@pytest.mark.parametrize("surrogate", ["exponential", "squared", "hinge"])
+def test_no_step_is_longer_than_that_of_the_log_loss(surrogate, activation):
+    logits, y = draw(64)
+    y[:60] = 0  # lone rows of three classes
+    adjusted = LogitAdjustedLoss(COUNTS)
+    for scale in (0.01, 1.0, 10.0):
+        z = (scale * logits.detach()).requires_grad_()
+        (of_log,) = torch.autograd.grad(adjusted(z, y), z)
+        (gradient,) = torch.autograd.grad(MAUCLoss(COUNTS, surrogate=surrogate, activation=activation)(z, y), z)
+        assert 0.5 * of_log.norm() < gradient.norm() <= of_log.norm() * (1.0 + 1e-12)
+
+
+def test_two_equal_rows_count_as_one_of_weight_two():
+    logits, y = draw(12)
+    loss = MAUCLoss(COUNTS)
+    (gradient,) = torch.autograd.grad(loss(logits, y, torch.tensor([2.0] + [1.0] * 11)), logits)
+    twice = torch.cat([logits[:1], logits]).detach().requires_grad_()
+    (of_both,) = torch.autograd.grad(loss(twice, torch.cat([y[:1], y])), twice)
+    torch.testing.assert_close(gradient[0], of_both[0] + of_both[1])
+    torch.testing.assert_close(gradient[1:], of_both[2:])
+
+
+def test_second_derivatives_hold_the_limits_fixed():
+    logits, y = draw(20)
+    loss = MAUCLoss(COUNTS)
+    (gradient,) = torch.autograd.grad(loss(logits, y), logits)
+    (differentiable,) = torch.autograd.grad(loss(logits, y), logits, create_graph=True)
+    torch.testing.assert_close(gradient, differentiable.detach())
+    torch.testing.assert_close(gradient, torch.func.grad(lambda z: loss(z, y))(logits.detach()))
+    (second,) = torch.autograd.grad(differentiable.square().sum(), logits)
+    assert second.isfinite().all()
+    assert second.any()
 
 
 def test_what_the_counts_are_needed_for():
@@ -142,8 +185,16 @@ def test_what_the_counts_are_needed_for():
         MAUCLoss(COUNTS, log_loss=0.0)
     with pytest.raises(ValueError, match="log1p is for the exponential surrogate"):
         MAUCLoss(COUNTS, surrogate="hinge", log1p=True)
-    assert MAUCLoss(COUNTS, surrogate="hinge").log1p is False
-    assert MAUCLoss(surrogate="exponential", alpha=1.0, log_loss=0.0).log1p is False
+    assert MAUCLoss(COUNTS, surrogate="hinge").settings.log1p is False
+    assert MAUCLoss(surrogate="exponential", alpha=1.0, log_loss=0.0).settings.log1p is False
+
+
+@pytest.mark.parametrize("activation", ["softmax", "identity", "log_odds"])
+def test_two_classes_have_adjusted_cross_entropy_alone(activation):
+    logits, y = draw(20, 2)
+    (gradient,) = torch.autograd.grad(MAUCLoss([9, 1], activation=activation, log1p=True)(logits, y), logits)
+    (of_log,) = torch.autograd.grad(LogitAdjustedLoss([9, 1])(logits, y), logits)
+    torch.testing.assert_close(gradient, of_log)
 
 
 def test_ova_shifts_nothing():

@@ -74,7 +74,7 @@ def test_conventions():
     [
         (lambda: LogitAdjustedLoss([3, 1], tau=-1.0), "tau must be a finite number of at least 0, got -1.0"),
         (lambda: LogitAdjustedLoss([3, 1], reduction="max"), "reduction must be one of 'mean', 'sum', 'none'"),
-        (lambda: LogitAdjustedLoss([3, 0]), r"class_counts must .*positive"),
+        (lambda: LogitAdjustedLoss([3, -1]), r"class_counts must .*positive"),
         (lambda: LogitAdjustedLoss([5]), r"class_counts must .*positive"),
         (
             lambda: LogitAdjustedLoss([3, 1])(torch.zeros(2, 3), torch.tensor([0, 1])),

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 from torch import tensor
 
-from mauc import mauc_score
+from mauc import BinnedMAUC, mauc_score
 from mauc.nn.metric import MAUC
 
-THRESHOLDS = [None, 50, torch.linspace(0.2, 0.8, 25)]
+BINS = [None, 50, BinnedMAUC(4, edges=np.linspace(0.2, 0.8, 25))]
 
 
 def data(n=90, n_classes=4, seed=0, dtype=torch.float32):
@@ -65,30 +65,32 @@ def test_batches_give_the_score_of_all_data(pairs, weighted):
 
 @pytest.mark.parametrize("pairs", ["ovo", "ova", MATRIX], ids=["ovo", "ova", "matrix"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_thresholds_between_all_scores_give_the_same(pairs, weighted):
+def test_bins_between_all_scores_give_the_same(pairs, weighted):
     scores, y, weight = data()
     weight = weight if weighted else None
-    between = tensor(np.unique(scores.numpy())[:-1] + 0.005)
-    binned = filled(MAUC(4, pairs=pairs, thresholds=between), scores, y, weight).compute()
+    between = BinnedMAUC(4, edges=np.unique(scores.numpy())[:-1] + 0.005)
+    binned = filled(MAUC(4, pairs=pairs, bins=between), scores, y, weight).compute()
     assert binned.item() == pytest.approx(reference(scores, y, weight, pairs), abs=1e-7)
 
 
-@pytest.mark.filterwarnings("ignore:preds from .* for thresholds from 0 to 1:UserWarning")  # the bound holds for any
+@pytest.mark.filterwarnings("ignore:preds from .* for bins from 0 to 1:UserWarning")  # the bound holds for any
 @given(
     n_classes=st.integers(2, 5),
     n=st.integers(5, 60),
     seed=st.integers(0, 100),
     kind=st.sampled_from(["softmax", "logits", "tied"]),
-    thresholds=st.sampled_from([2, 5, 100, [0.0], [-1.0, 0.0, 0.5, 2.0]]),
+    bins=st.sampled_from([2, 5, 100, [0.0], [-1.0, 0.0, 0.5, 2.0]]),
     pairs=st.sampled_from(["ovo", "ova"]),
     weighted=st.booleans(),
 )
-def test_the_binned_score_is_within_its_bound(n_classes, n, seed, kind, thresholds, pairs, weighted):
+def test_the_binned_score_is_within_its_bound(n_classes, n, seed, kind, bins, pairs, weighted):
     scores, y, weight = data(n, n_classes, seed)
     logits = 8.0 * scores - 4.0
     scores = {"softmax": logits.softmax(1), "logits": logits, "tied": logits.round()}[kind]
     weight = weight if weighted else None
-    metric = MAUC(n_classes, pairs=pairs, thresholds=thresholds)
+    if kind != "softmax" or not isinstance(bins, int):
+        bins = BinnedMAUC(n_classes, edges=[0.0, 0.1] if isinstance(bins, int) else bins)
+    metric = MAUC(n_classes, pairs=pairs, bins=bins, softmax=False, absent="ignore")
     metric.update(scores, y, weight)
     off = abs(metric.compute().item() - reference(scores, y, weight, pairs))
     assert off <= metric.error_bound().item() + 1e-6
@@ -97,13 +99,13 @@ def test_the_binned_score_is_within_its_bound(n_classes, n, seed, kind, threshol
 def test_the_bound_is_attained_and_falls_with_the_bins():
     y = tensor([0, 0, 1, 1])
     scores = tensor([[0.4, 0.1], [0.3, 0.2], [0.2, 0.3], [0.1, 0.4]])
-    metric = MAUC(2, thresholds=[0.5])
+    metric = MAUC(2, bins=BinnedMAUC(2, edges=[0.5]))
     metric.update(scores, y)
     assert metric.compute() == metric.error_bound() == 0.5
     scores, y, _ = data(500)
     bounds = []
-    for thresholds in (5, 50, 5000):
-        metric = MAUC(4, thresholds=thresholds)
+    for bins in (5, 50, 5000):
+        metric = MAUC(4, bins=bins)
         metric.update((8.0 * scores.double()).softmax(1), y)
         bounds.append(metric.error_bound().item())
     assert bounds[0] > 4 * bounds[1]
@@ -111,12 +113,12 @@ def test_the_bound_is_attained_and_falls_with_the_bins():
     assert bounds[2] < 1e-3
 
 
-@pytest.mark.parametrize("thresholds", THRESHOLDS, ids=["exact", "number", "tensor"])
-def test_forward_reset_pickle_and_copies(thresholds):
+@pytest.mark.parametrize("bins", BINS, ids=["exact", "number", "edges"])
+def test_forward_reset_pickle_and_copies(bins):
     scores, y, weight = data()
-    metric = MAUC(4, thresholds=thresholds)
-    whole = filled(MAUC(4, thresholds=thresholds), scores, y, weight).compute()
-    first = MAUC(4, thresholds=thresholds)
+    metric = MAUC(4, bins=bins)
+    whole = filled(MAUC(4, bins=bins), scores, y, weight).compute()
+    first = MAUC(4, bins=bins)
     first.update(scores[:40], y[:40], weight[:40])
     assert metric(scores[:40], y[:40], weight[:40]) == first.compute()
     copies = [deepcopy(metric), pickle.loads(pickle.dumps(metric)), metric.clone()]
@@ -128,42 +130,40 @@ def test_forward_reset_pickle_and_copies(thresholds):
     assert metric.compute() == first.compute()
 
 
-@pytest.mark.parametrize("thresholds", [None, 50])
-def test_merge_and_metric_collection(thresholds):
+@pytest.mark.parametrize("bins", [None, 50])
+def test_merge_and_metric_collection(bins):
     from torchmetrics import MetricCollection
 
     scores, y, weight = data()
-    collection = MetricCollection({kind: MAUC(4, pairs=kind, thresholds=thresholds) for kind in ("ovo", "ova")})
+    collection = MetricCollection({kind: MAUC(4, pairs=kind, bins=bins) for kind in ("ovo", "ova")})
     filled(collection, scores, y, weight)
-    expected = {
-        kind: filled(MAUC(4, pairs=kind, thresholds=thresholds), scores, y, weight).compute() for kind in ("ovo", "ova")
-    }
+    expected = {kind: filled(MAUC(4, pairs=kind, bins=bins), scores, y, weight).compute() for kind in ("ovo", "ova")}
     assert collection.compute() == expected
-    one, other = MAUC(4, thresholds=thresholds), MAUC(4, thresholds=thresholds)
+    one, other = MAUC(4, bins=bins), MAUC(4, bins=bins)
     one.update(scores[:50], y[:50], weight[:50])
     other.update(scores[50:], y[50:], weight[50:])
     one.merge_state(other)
     torch.testing.assert_close(one.compute(), expected["ovo"])
 
 
-@pytest.mark.parametrize("thresholds", [None, 50])
+@pytest.mark.parametrize("bins", [None, 50])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_precision(dtype, thresholds):
+def test_precision(dtype, bins):
     scores, y, _ = data()
     scores = (8.0 * scores).softmax(1).to(dtype)
-    metric = MAUC(4, thresholds=thresholds)
+    metric = MAUC(4, bins=bins)
     metric.update(scores, y)
     assert metric.compute().item() == pytest.approx(reference(scores, y), abs=metric.error_bound().item() + 1e-6)
 
 
 @pytest.mark.parametrize("pairs", ["ovo", "ova", MATRIX], ids=["ovo", "ova", "matrix"])
-@pytest.mark.parametrize("thresholds", [None, "between"])
-def test_one_number_per_class(pairs, thresholds):
+@pytest.mark.parametrize("bins", [None, "between"])
+def test_one_number_per_class(pairs, bins):
     scores, y, weight = data()
     keep = y != 2
     scores, y, weight = scores[keep], y[keep], weight[keep]
-    between = None if thresholds is None else tensor(np.unique(scores.numpy())[:-1] + 0.005)
-    metric = MAUC(4, pairs=pairs, average=None, thresholds=between)
+    between = None if bins is None else BinnedMAUC(4, edges=np.unique(scores.numpy())[:-1] + 0.005)
+    metric = MAUC(4, pairs=pairs, average=None, bins=between, absent="ignore")
     metric.update(scores, y, weight)
     found = metric.compute()
     assert found.shape == (4,)
@@ -176,12 +176,12 @@ def test_one_number_per_class(pairs, thresholds):
         assert found[i].item() == pytest.approx(reference(scores, y, weight, row), abs=1e-7)
 
 
-@pytest.mark.parametrize("thresholds", [None, 50])
-def test_pixels_are_samples(thresholds):
+@pytest.mark.parametrize("bins", [None, 50])
+def test_pixels_are_samples(bins):
     rng = torch.Generator().manual_seed(0)
     preds, target = torch.rand(5, 3, 4, 2, generator=rng), torch.randint(3, (5, 4, 2), generator=rng)
     weight = torch.rand(5, 4, 2, generator=rng)
-    images, rows = MAUC(3, thresholds=thresholds), MAUC(3, thresholds=thresholds)
+    images, rows = MAUC(3, bins=bins), MAUC(3, bins=bins)
     images.update(preds, target, weight)
     for n in range(5):
         for a, b in np.ndindex(4, 2):
@@ -216,23 +216,37 @@ def test_float64_scores_are_not_rounded():
 
 
 @pytest.mark.parametrize("factor", [1e-50, 1e-200, 1e200])
-@pytest.mark.parametrize("thresholds", [None, 50])
-def test_float64_weights_are_not_rounded(thresholds, factor):
+@pytest.mark.parametrize("bins", [None, 50])
+def test_float64_weights_are_not_rounded(bins, factor):
     scores, y, weight = data()
-    expected = filled(MAUC(4, thresholds=thresholds), scores, y, weight.double()).compute()
-    scaled = filled(MAUC(4, thresholds=thresholds), scores, y, factor * weight.double()).compute()
+    expected = filled(MAUC(4, bins=bins), scores, y, weight.double()).compute()
+    scaled = filled(MAUC(4, bins=bins), scores, y, factor * weight.double()).compute()
     torch.testing.assert_close(scaled, expected)
 
 
-def test_logits_for_thresholds_from_0_to_1_are_told_once():
+def test_logits_for_equal_bins_are_refused():
     scores, y, _ = data()
-    metric, scores = MAUC(4, thresholds=50), 8.0 * scores - 4.0
-    metric.update(scores.softmax(1), y)
-    with pytest.warns(UserWarning, match=r"preds from -.* for thresholds from 0 to 1.*logits\.softmax\(1\)"):
-        metric.update(scores, y)
-    metric.update(scores, y)
-    MAUC(4, thresholds=50, validate_args=False).update(scores, y)
-    MAUC(4, thresholds=[0.0, 1.0]).update(scores, y)
+    metric, logits = MAUC(4, bins=50, softmax=False), 8.0 * scores - 4.0
+    metric.update(logits.softmax(1), y)
+    with pytest.raises(ValueError, match=r"preds must be from 0 to 1 for equal bins, got -.*logits\.softmax\(1\)"):
+        metric.update(logits, y)
+    MAUC(4, bins=50, softmax=False, validate_args=False).update(logits, y)
+    MAUC(4, bins=50).update(logits, y)
+    fitted = MAUC(4, bins=BinnedMAUC.for_scores(y, logits))
+    fitted.update(logits, y)
+    assert fitted.compute().item() == pytest.approx(reference(logits, y), abs=1e-6)
+
+
+def test_the_counts_are_those_of_numpy():
+    scores, y, weight = data()
+    for like in (BinnedMAUC(4, 64), BinnedMAUC.for_scores(y, scores, 64)):
+        metric = filled(MAUC(4, bins=like.bins if like.edges is None else like), scores, y)
+        np.testing.assert_array_equal(metric.binned().counts, like.copy().update(y, scores).counts)
+        assert metric.binned().score() == pytest.approx(metric.compute().item(), abs=1e-7)
+        with_weights = filled(MAUC(4, bins=like), scores, y, weight)
+        np.testing.assert_allclose(with_weights.binned().counts, like.copy().update(y, scores, weight).counts)
+    with pytest.raises(ValueError, match="bins must be given for counts, got None: pass bins=65_536"):
+        MAUC(4).binned()
 
 
 def test_pairs_may_be_a_tensor():
@@ -241,12 +255,48 @@ def test_pairs_may_be_a_tensor():
     assert filled(MAUC(4, pairs=pairs), scores, y).compute() == filled(MAUC(4, pairs=MATRIX), scores, y).compute()
 
 
-@pytest.mark.parametrize("thresholds", [None, 5])
-def test_scores_are_used_as_they_are(thresholds):
+@pytest.mark.parametrize("bins", [None, 5])
+def test_scores_may_be_used_as_they_are(bins):
     # Column 0 is in order, column 1 is not; softmax would turn column 0 around, to 0.0 in all.
-    metric = MAUC(2, thresholds=[3.0, 15.0] if thresholds else None)
+    metric = MAUC(2, bins=BinnedMAUC(2, edges=[3.0, 15.0]) if bins else None, softmax=None if bins else False)
     metric.update(tensor([[10.0, 0.0], [20.0, 30.0]]), tensor([1, 0]))
     assert metric.compute() == 0.5
+
+
+@pytest.mark.parametrize("bins", [None, 2000])
+def test_logits_get_a_softmax(bins):
+    """As in torchmetrics; and batches whose logits happen to lie in [0, 1] are logits, too."""
+    scores, y, _ = data()
+    logits = 16.0 * scores.double() - 8.0
+    expected = filled(MAUC(4), logits.softmax(1), y, sizes=(90,)).compute()
+    sizes = (90,) if bins else (30, 1, 59)
+    found = filled(MAUC(4, bins=bins), logits, y, sizes=sizes).compute()
+    assert found.item() == pytest.approx(expected.item(), abs=0.02 if bins else 1e-12)
+    assert filled(MAUC(4, softmax=True), logits, y).compute() == expected
+    assert abs(filled(MAUC(4, softmax=False), logits, y).compute() - expected) > 1e-3
+    small = MAUC(4)
+    small.update(logits.clamp(0.0, 1.0)[:5], y[:5])
+    small.update(logits, y)
+    both = torch.cat([logits.clamp(0.0, 1.0)[:5], logits])
+    assert small.compute() == filled(MAUC(4), both.softmax(1), torch.cat([y[:5], y]), sizes=(95,)).compute()
+
+
+@pytest.mark.parametrize("bins", BINS, ids=["exact", "number", "edges"])
+def test_a_class_without_samples_is_named_once(bins):
+    scores, y, _ = data()
+    y[y == 2] = 1
+    metric = MAUC(4, bins=bins)
+    metric.update(scores, y)
+    with pytest.warns(UndefinedMetricWarning, match="no sample of class 2: its pairs are left out"):
+        value = metric.compute()
+    metric.update(scores, y)
+    assert metric.compute() == pytest.approx(value.item())
+    silent, strict = (MAUC(4, bins=bins, absent=kind) for kind in ("ignore", "raise"))
+    silent.update(scores, y)
+    assert silent.compute() == value
+    strict.update(scores, y)
+    with pytest.raises(ValueError, match="target must have samples of every class, got none of class 2"):
+        strict.compute()
 
 
 def test_gradients_stop():
@@ -258,26 +308,26 @@ def test_gradients_stop():
     assert (metric.is_differentiable, metric.higher_is_better, metric.full_state_update) == (False, True, False)
 
 
-@pytest.mark.parametrize("thresholds", THRESHOLDS, ids=["exact", "number", "tensor"])
-def test_absent_classes_and_zero_weights_drop_out(thresholds):
+@pytest.mark.parametrize("bins", BINS, ids=["exact", "number", "edges"])
+def test_absent_classes_and_zero_weights_drop_out(bins):
     scores, y, weight = data()
     weight[y == 2] = 0
     weight[:7] = 0
-    metric = MAUC(4, thresholds=thresholds)
+    metric = MAUC(4, bins=bins, absent="ignore")
     metric.update(scores, y, weight)
     kept = weight > 0
-    without = MAUC(4, thresholds=thresholds)
+    without = MAUC(4, bins=bins, absent="ignore")
     without.update(scores[kept], y[kept], weight[kept])
     torch.testing.assert_close(metric.compute(), without.compute())
-    if thresholds is None:
+    if bins is None:
         expected = reference(scores[kept], y[kept], weight[kept])
         assert metric.compute().item() == pytest.approx(expected, abs=1e-7)
 
 
-@pytest.mark.parametrize("thresholds", THRESHOLDS, ids=["exact", "number", "tensor"])
-def test_no_pair_is_nan_with_a_warning(thresholds):
+@pytest.mark.parametrize("bins", BINS, ids=["exact", "number", "edges"])
+def test_no_pair_is_nan_with_a_warning(bins):
     scores, _, _ = data()
-    metric = MAUC(4, thresholds=thresholds)
+    metric = MAUC(4, bins=bins)
     metric.update(scores[:5], tensor([1] * 5))
     with pytest.warns(UndefinedMetricWarning, match="no pair of classes with positive weight has samples"):
         assert metric.compute().isnan()
@@ -287,25 +337,25 @@ def test_no_pair_is_nan_with_a_warning(thresholds):
         assert metric.compute().isnan()
 
 
-@pytest.mark.parametrize("thresholds", [None, 50])
-def test_ignore_index(thresholds):
+@pytest.mark.parametrize("bins", [None, 50])
+def test_ignore_index(bins):
     scores, y, weight = data()
     hidden = y.clone()
     hidden[::3] = -100
-    metric = MAUC(4, ignore_index=-100, thresholds=thresholds)
+    metric = MAUC(4, ignore_index=-100, bins=bins)
     metric.update(scores, hidden, weight)
     kept = hidden >= 0
-    without = MAUC(4, thresholds=thresholds)
+    without = MAUC(4, bins=bins)
     without.update(scores[kept], y[kept], weight[kept])
     assert metric.compute() == without.compute()
 
 
 def test_memory_of_the_binned_metric_is_constant():
-    metric = MAUC(4, thresholds=10)
+    metric = MAUC(4, bins=10)
     for seed in range(3):
         scores, y, _ = data(seed=seed)
         metric.update(scores, y)
-    assert [tuple(state.shape) for state in metric.metric_state.values()] == [(4, 4, 11)]
+    assert [tuple(state.shape) for state in metric.metric_state.values()] == [(4, 4, 10)]
 
 
 @pytest.mark.parametrize(
@@ -313,9 +363,9 @@ def test_memory_of_the_binned_metric_is_constant():
     [
         ({"num_classes": 1}, "num_classes must be a whole number of at least 2, got 1"),
         ({"average": "weighted"}, "average must be one of 'macro', 'none', got 'weighted'"),
-        ({"thresholds": 1}, "thresholds must be a whole number of at least 2, got 1: pass None for the exact metric"),
-        ({"thresholds": [0.5, 0.1]}, "thresholds must be finite numbers in increasing order, got [0.5, 0.1]: pass"),
-        ({"thresholds": torch.zeros(3, 3)}, "thresholds must be finite numbers in increasing order, got shape (3, 3)"),
+        ({"bins": 1}, "bins must be a whole number of at least 2, got 1: pass None for the exact metric"),
+        ({"bins": [0.5, 0.1]}, "bins must be a whole number of at least 2, got [0.5, 0.1]: pass None for the exact"),
+        ({"bins": BinnedMAUC(4)}, "bins must have 3 classes, as num_classes says, got 4: use one state"),
     ],
 )
 def test_bad_arguments(arguments, message):
@@ -356,15 +406,15 @@ def test_bad_batches(batch, message):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("thresholds", THRESHOLDS, ids=["exact", "number", "tensor"])
+@pytest.mark.parametrize("bins", BINS, ids=["exact", "number", "edges"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-def test_on_a_gpu(thresholds, dtype):
+def test_on_a_gpu(bins, dtype):
     scores, y, weight = data(dtype=dtype)
-    metric = MAUC(4, thresholds=thresholds).to("cuda")
+    metric = MAUC(4, bins=bins).to("cuda")
     filled(metric, scores.cuda(), y.cuda(), weight.cuda())
     value = metric.compute()
     assert value.device.type == "cuda"
-    torch.testing.assert_close(value.cpu(), filled(MAUC(4, thresholds=thresholds), scores, y, weight).compute())
+    torch.testing.assert_close(value.cpu(), filled(MAUC(4, bins=bins), scores, y, weight).compute())
 
 
 # Rank 0 and 1 see so many samples; the last has no batch at all.
@@ -376,9 +426,9 @@ def run_rank(rank):
         scores, y, weight = data(dtype=dtype)
         for shares in SHARES.values():
             part = slice(0, shares[0]) if rank == 0 else slice(shares[0], None)
-            for thresholds in (None, 50):
-                metric = MAUC(4, thresholds=thresholds)
-                whole = MAUC(4, thresholds=thresholds, sync_on_compute=False)
+            for bins in (None, 50):
+                metric = MAUC(4, bins=bins)
+                whole = MAUC(4, bins=bins, sync_on_compute=False)
                 whole.update(scores, y, weight)
                 for rows in torch.arange(90)[part].split(25):
                     if len(rows):

@@ -96,6 +96,24 @@ def test_two_processes_equal_one_on_the_whole_batch(tmp_path):
     mp.spawn(compare, args=(2, tmp_path / "store"), nprocs=2)
 
 
+def one_rank_has_more_batches(rank, world, file):
+    """The last rank has a batch more than the others, as at the end of an epoch."""
+    torch.set_num_threads(1)
+    limit = timedelta(seconds=3)
+    dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world, timeout=limit)
+    model = network()
+    x, y, _ = part(rank)
+    PairLoss(sync=True)(model(x), y).backward()
+    if rank:
+        with pytest.raises(RuntimeError, match="sync=True must compute the loss equally often on every rank, got no"):
+            PairLoss(sync=True)(model(x), y).backward()
+
+
+@pytest.mark.slow
+def test_unequal_numbers_of_batches_are_named(tmp_path):
+    mp.spawn(one_rank_has_more_batches, args=(2, tmp_path / "store"), nprocs=2)
+
+
 def test_a_group_of_one(tmp_path):
     dist.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
     try:

@@ -5,7 +5,6 @@ import copy
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,7 +17,6 @@ from torch import nn
 from experiments import datasets
 from mauc import MAUCClassifier, MAUCClassifierCV, SurrogateRisk
 from mauc.activations import activate
-from mauc.nn import MAUCMLPClassifier
 from mauc.theory import bounds
 from mauc.theory.bounds import network_norms
 
@@ -210,18 +208,6 @@ def test_for_a_convolutional_module():
     assert bounds.for_estimator(network, images.numpy(), y, alpha=2.0).total == pytest.approx(found.total)
 
 
-def test_for_the_perceptron():
-    model = MAUCMLPClassifier((6,), max_epochs=2, batch_size=100, random_state=0, accelerator="cpu").fit(X, Y)
-    found = bounds.for_estimator(model, X, Y)
-    assert found.range == pytest.approx(np.exp(8.0))
-    assert found.empirical_risk == pytest.approx(SurrogateRisk(alpha=8.0).value(Y, model.predict_proba(X)), rel=1e-4)
-    pairs_alone = clone(model).set_params(log_loss=0.0).fit(X, Y)
-    assert bounds.for_estimator(pairs_alone, X, Y).range == pytest.approx(np.exp(4.0))
-    other = clone(model).set_params(loss=nn.CrossEntropyLoss()).fit(X, Y)
-    with pytest.raises(ValueError, match="estimator must be trained by MAUCLoss, got CrossEntropyLoss"):
-        bounds.for_estimator(other, X, Y)
-
-
 def test_a_product_of_norms_beyond_all_floats():
     layers = [layer for _ in range(150) for layer in (nn.Linear(5, 5), nn.ReLU())]
     network = nn.Sequential(*layers, nn.Linear(5, 3))
@@ -249,7 +235,7 @@ def test_layers_that_are_not_understood(layer):
 
 
 def test_bad_models():
-    with pytest.raises(ValueError, match="estimator must be a fitted MAUCClassifier, MAUCMLPClassifier or a torch"):
+    with pytest.raises(ValueError, match="estimator must be a fitted MAUCClassifier or a torch"):
         bounds.for_estimator(LogisticRegression().fit(X, Y), X, Y)
     with pytest.raises(ValueError, match=r"network must be a torch\.nn\.Module, got list"):
         network_norms([], X)

@@ -48,6 +48,13 @@ def evaluate(
         typer.Option(help="Column of subgroups, such as the sex: each minus the mean of the others."),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            help="Count the scores in so many bins, such as 65536, in one pass, and print the score with its bound.",
+            show_default=False,
+        ),
+    ] = None,
     drop_unlabelled: DropUnlabelled = False,
     missing: Missing = None,
     encoding: Encoding = None,
@@ -63,7 +70,7 @@ def evaluate(
     Score columns are named after the classes, with a common prefix or none: "cat", "score:cat", "p_cat".
     """
     from mauc._cli.judging import ScoreTables
-    from mauc._cli.summary import as_json, comparison, headline, sizes, subgroups, worst_pairs
+    from mauc._cli.summary import as_json, binned, comparison, headline, sizes, subgroups, worst_pairs
     from mauc._tables.parts import find_files, open_table, target_missing
     from mauc._validation import listing
     from mauc.report import judge, render
@@ -79,9 +86,12 @@ def evaluate(
     if target is None:
         raise target_missing(true or own, how, max_size)
     named = [own, *others, *([true] if true else [])]
+    if bins is not None:
+        _check_bins(bins, saved, own, {"--compare": compare, "--group": group, "--by": by})
+        no_report = True
     if not no_report:
         check_writable(report, "--report", "a page", ["html"], [path for files in named for path in files.paths])
-    with output.working(f"evaluating {own.display}"):
+    with output.working(f"evaluating {own.display}") as tell:
         if saved:
             if how != Reading() or drop_unlabelled or group or by:
                 raise Usage(
@@ -96,6 +106,8 @@ def evaluate(
         else:
             codes, names = [name for name in (group, by) if name], [target, str(as_cell(target)), PREDICTED]
             tables = [open_table(files, how, max_size, codes, names) for files in named]
+            for table in tables:
+                table.tell = tell
             for files in named:
                 if files.by_numbers:
                     output.note(
@@ -103,9 +115,15 @@ def evaluate(
                         f"{listing([path.name for path in files.paths], 4)}"
                     )
             true_table = tables.pop() if true else None
-            found, decided = ScoreTables(
-                tables[0], tables[1:], true_table, target, prefix, group, by, drop_unlabelled, level
-            ).judge()
+            judging = ScoreTables(tables[0], tables[1:], true_table, target, prefix, group, by, drop_unlabelled, level)
+            if bins is not None:
+                counted = binned(judging.count(bins), level)
+            else:
+                found, decided = judging.judge()
+    if bins is not None:
+        output.say(*counted.lines)
+        output.result(counted.as_json)
+        return
     written = {}
     if not no_report:
         details = [("scores", own.display), ("target", target), *(("compared with", each.display) for each in others)]
@@ -138,3 +156,14 @@ def _saved_scores(own: Any, target: str | None, others: list[Any], truth: Any, m
         advice = "compare models with mauc compare a.skops b.skops" if others else "leave --truth out"
         raise Usage(f"{own.display} holds the scores of a model and their classes: {advice}")
     return found
+
+
+def _check_bins(bins: int, saved: Any, own: Any, others: dict[str, Any]) -> None:
+    """Refuse what needs the scores of the rows, which bins do not keep."""
+    if not 8 <= bins <= 1 << 24:
+        raise Usage(f"--bins must be from 8 to {1 << 24}, got {bins}")
+    given = [option for option, value in others.items() if value]
+    if given:
+        raise Usage(f"--bins has no effect with {given[0]}, which needs the scores of all rows: leave one of them out")
+    if saved:
+        raise Usage(f"{own.display} holds the scores of mauc fit, which fit in memory: leave --bins out")

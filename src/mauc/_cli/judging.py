@@ -1,6 +1,7 @@
 """Judge tables of scores: find the rows, the classes and the score columns of each model."""
 
 import shlex
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._cli.output import current
 from mauc._tables.data import parse_groups
@@ -31,6 +33,7 @@ from mauc._tables.scores import (
 )
 from mauc._tables.text import PREDICTED
 from mauc._text import as_cell, of_cell
+from mauc.metrics import BinnedMAUC
 from mauc.report import Judgement
 from mauc.report.judgement import judge_rows
 
@@ -39,6 +42,28 @@ BY_SCORE = "predicted class: the one with the highest score, ties in equal parts
 Rows = NDArray[np.bool_]
 Models = dict[str, tuple[ScoreTable, dict[str, str]]]
 """The table of each model, and the score column of each class in it."""
+
+
+@dataclass(frozen=True)
+class ReadClasses:
+    """The rows to judge, with their classes and score columns."""
+
+    rows: Rows
+    """``(N,)`` mask of the rows of the table."""
+    codes: NDArray[Any]
+    """Class of each of these rows, as a place in ``present``."""
+    classes: list[str]
+    """Classes with scores."""
+    present: list[str]
+    """Those with rows, by falling frequency."""
+    counts: NDArray[Any]
+    """Rows of each class of ``present``."""
+    models: Models
+
+    def scores(self, name: str) -> ScoreColumns:
+        """Return the scores of a model."""
+        table, columns = self.models[name]
+        return ScoreColumns(table, [columns[c] for c in self.present], self.codes, self.counts, self.rows)
 
 
 @dataclass(frozen=True)
@@ -73,6 +98,46 @@ class ScoreTables:
 
     def judge(self) -> tuple[Judgement, str]:
         """Judge the first model, and compare the others with it; say how the first one predicts classes."""
+        read = self._read()
+        rows, classes, present, models = read.rows, read.classes, read.present, read.models
+        self._check_memory(len(read.codes) * len(present) * len(models))
+        predicted, decided = None, BY_SCORE
+        if PREDICTED in self.scores.names and PREDICTED not in next(iter(models.values()))[1].values():
+            predicted = self._predicted(classes, present, rows)
+            decided = BY_SCORE if predicted is None else f"predicted class: column {PREDICTED!r}"
+        judgement = judge_rows(
+            {name: read.scores(name) for name in models},
+            present,
+            [c for c in classes if c not in present],
+            predicted=predicted,
+            groups=self._key(self.group, "--group", rows),
+            subgroups=self._key(self.by, "--by", rows),
+            level=self.level,
+        )
+        return replace(judgement, notes=(*self._notes(rows), *judgement.notes)), decided
+
+    def count(self, bins: int, n_rows: int = 1 << 18) -> BinnedMAUC:
+        """Count the scores of the first model in bins, in one pass.
+
+        The bins are equal parts of [0, 1] unless quantiles of the first rows have less than half of their error.
+        """
+        read = self._read()
+        if len(read.present) < 2:
+            raise Failure(
+                f"there is only the class {read.present[0]!r}: multiclass AUC compares classes; check the rows"
+            )
+        scored, labels = read.scores(next(iter(read.models))), np.arange(len(read.present))
+        state = None
+        for first, columns in scored.scan(range(len(labels)), n_rows):
+            y, scores = read.codes[first : first + len(columns[0])], np.column_stack(columns)
+            state = _suitable_bins(y, scores, labels, bins) if state is None else state
+            state.update(y, scores)
+        assert state is not None
+        state.labels = np.asarray(read.present)
+        return state
+
+    def _read(self) -> "ReadClasses":
+        """Find the rows, their classes and the score columns of each model, and check what can be checked."""
         self._check_rows()
         labelled = self._labelled()
         true = self._classes_of(self.source, self.scores, labelled)
@@ -81,7 +146,7 @@ class ScoreTables:
         rows = labelled.copy()
         rows[labelled] = known
         judged = true if known.all() else true.subset(known)
-        models = self._find_models(judged.labels.tolist())
+        models = self._find_models(judged, rows)
         scored = {name for _, columns in models.values() for name in columns.values()}
         self._check_cells({self._target_in(self.source), PREDICTED, TRAINED_ON, *scored}, labelled)
 
@@ -90,26 +155,8 @@ class ScoreTables:
         present = sorted((c for c in classes if c in counts), key=lambda c: -counts[c])
         place = {c: k for k, c in enumerate(present)}
         codes = smallest_ints([place[c] for c in judged.labels.tolist()], len(present))[judged.codes]
-        sizes = np.array([counts[c] for c in present])
-        self._check_memory(len(codes) * len(present) * len(models))
         self._note_codes([name for name in self._score_names(self.scores) if name not in scored], codes, rows)
-        predicted, decided = None, BY_SCORE
-        if PREDICTED in self.scores.names and PREDICTED not in next(iter(models.values()))[1].values():
-            predicted = self._predicted(classes, present, rows)
-            decided = BY_SCORE if predicted is None else f"predicted class: column {PREDICTED!r}"
-        judgement = judge_rows(
-            {
-                name: ScoreColumns(table, [columns[c] for c in present], codes, sizes, rows)
-                for name, (table, columns) in models.items()
-            },
-            present,
-            [c for c in classes if c not in counts],
-            predicted=predicted,
-            groups=self._key(self.group, "--group", rows),
-            subgroups=self._key(self.by, "--by", rows),
-            level=self.level,
-        )
-        return replace(judgement, notes=(*self._notes(rows), *judgement.notes)), decided
+        return ReadClasses(rows, codes, classes, present, np.array([counts[c] for c in present]), models)
 
     def _check_rows(self) -> None:
         """Check that the target is there, and that all tables have the same number of rows."""
@@ -166,12 +213,18 @@ class ScoreTables:
                     f"{where}): both need the same rows in the same order"
                 )
 
-    def _find_models(self, labels: list[str]) -> Models:
+    def _find_models(self, judged: RowClasses, rows: Rows) -> Models:
         """Return the score columns of each model; refuse models of different classes."""
+        labels = judged.labels.tolist()
+
+        def first(label: str) -> str:
+            k = int(np.argmax(judged.codes == labels.index(label)))
+            return self.source.place(int(np.flatnonzero(rows)[k]))
+
         classes: set[str] = set()
         models: Models = {}
         for table in self.models:
-            columns = score_columns(self._score_names(table), labels, table.display, self.prefix)
+            columns = score_columns(self._score_names(table), labels, table.display, self.prefix, first)
             classes = classes or set(columns)
             odd = sorted(columns.keys() ^ classes)
             if odd:
@@ -275,3 +328,15 @@ class ScoreTables:
         is_trained = np.append(np.asarray(column.values.astype(str) == "yes"), False)
         note = trained_note(int(is_trained[column.codes[rows]].sum()), int(rows.sum()))
         return [f"{note}."] if note else []
+
+
+def _suitable_bins(y: Any, scores: Any, labels: Any, bins: int) -> BinnedMAUC:
+    """Return an empty state for a first batch: equal bins, or quantiles if they have less than half of the error."""
+    quantiles = BinnedMAUC.for_scores(y, scores, bins, labels=labels)
+    if scores.min() < 0.0 or scores.max() > 1.0:
+        return quantiles
+    equal = BinnedMAUC(len(labels), bins)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)  # the first rows may have one class
+        several, one = (state.copy().update(y, scores).error_bound(absent="ignore") for state in (quantiles, equal))
+    return quantiles if 2.0 * several < one else equal

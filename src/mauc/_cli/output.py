@@ -3,8 +3,8 @@
 Names of files, columns and classes may hold control characters: everything printed here escapes them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -92,10 +92,13 @@ class Output:
             print(json_text(found).replace("\x7f", "\\u007f"), flush=True)
 
     @contextmanager
-    def working(self, text: str) -> Iterator[None]:
-        """Show in a terminal that something takes a while."""
-        with self.errors.status(_text(text)) if self.has_terminal else nullcontext():
-            yield
+    def working(self, text: str) -> Iterator[Callable[[str], None]]:
+        """Show in a terminal that something takes a while; the result changes what is shown."""
+        if not self.has_terminal:
+            yield lambda _: None
+            return
+        with self.errors.status(_text(text)) as status:
+            yield lambda new: status.update(_text(new))
 
 
 _current: ContextVar[Output | None] = ContextVar("output", default=None)

@@ -2,6 +2,7 @@
 
 import csv
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,11 +28,18 @@ def predict(
         Path,
         typer.Argument(
             readable=False,
-            help=f"{TABLE} It needs the columns of the training table; extra columns are ignored.",
+            help=f"{TABLE} It needs the columns of the training table; extra columns are ignored. Or a folder of "
+            "Parquet files, which are scored one by one.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option(readable=False, help="CSV file to write; - is standard output.")] = SCORES,
+    out: Annotated[
+        Path,
+        typer.Option(
+            readable=False,
+            help="CSV file to write; - is standard output. For a folder, the folder of Parquet files to write.",
+        ),
+    ] = SCORES,
     keep: Annotated[
         list[str] | None, typer.Option(help="Copy this column to the scores, such as an ID; can be repeated.")
     ] = None,
@@ -52,6 +60,9 @@ def predict(
 
     Writes the predicted class and one column of scores per class, and the target if the table has it, so that mauc
     evaluate can read the file. Text that begins with =, +, - or @, which a spreadsheet would run, is quoted.
+
+    From a folder, each file is read in batches and written whole or not at all. The same command continues a run that
+    was stopped: it skips the files that this model has scored.
     """
     from mauc._tables.model_file import is_model, read_model
     from mauc._tables.parts import check_fits
@@ -62,12 +73,17 @@ def predict(
     output, keep, shown = current(), keep or [], display_path(table)
     if is_model(table) and not is_model(model):
         raise Usage(f"the model comes first: mauc predict {table} {model}")
+    if table.is_dir():
+        from mauc._cli.predict_parts import predict_parts
+
+        predict_parts(model, table, Path("scores") if out == SCORES else out, keep, missing or (), trust, max_size)
+        return
     to_stdout = out == STDOUT
     if to_stdout and output.as_json:
         raise Usage("--out - and --json both write to standard output: leave one of them out")
     if not to_stdout:
         check_writable(out, "--out", "CSV", ["csv", "txt"], [model, table])
-    check_fits(table, "split it into files, and score each of them")
+    check_fits(table, "save it as Parquet in a folder, and name the folder")
     with output.working(f"scoring {shown}"):
         loaded = read_model(model, trust=trust, max_size=max_size)
         texts = (*loaded.missing, *(missing or ()))
@@ -83,12 +99,7 @@ def predict(
         if target in rows.columns:
             copied[target] = copies[target].where(rows[target].notna())
         results, unknown, n_trained = score_rows(rows, loaded, shown)
-        for name in copied.keys() & results.keys():
-            is_target = name == loaded.target
-            raise Failure(
-                f"{'the target' if is_target else '--keep'} {name!r} of {shown} has the name of a column that mauc "
-                f"predict writes: rename it in the table{'' if is_target else ', or do not keep it'}"
-            )
+        check_new(copied, results, loaded.target, shown)
         content, n_quoted = _as_csv({**copied, **results}, raw_cells)
     extra = [name for name in unknown if name not in copied]
     if extra:
@@ -131,6 +142,16 @@ def score_rows(rows: Any, loaded: Any, table: Path) -> tuple[dict[str, Any], lis
     results[PREDICTED] = np.asarray(loaded.classes, dtype=object)[loaded.decided(scores)]
     results |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(loaded.classes)}
     return results, unknown, int(trained.sum())
+
+
+def check_new(copied: Collection[str], results: Collection[str], target: str, shown: Path) -> None:
+    """Refuse columns to copy that have the names of results."""
+    for name in set(copied) & set(results):
+        is_target = name == target
+        raise Failure(
+            f"{'the target' if is_target else '--keep'} {name!r} of {shown} has the name of a column that mauc "
+            f"predict writes: rename it in the table{'' if is_target else ', or do not keep it'}"
+        )
 
 
 def _as_csv(columns: dict[str, Any], raw_cells: bool) -> tuple[str, int]:

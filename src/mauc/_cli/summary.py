@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from mauc._cli.output import TextTable
 from mauc._tables.training import Entry
-from mauc.metrics import Importance, Interval
+from mauc.metrics import BinnedMAUC, Importance, Interval
 from mauc.report import Judgement
 from mauc.report.advice import advice as advice_of
 from mauc.report.numbers import as_json as as_json
@@ -27,6 +30,41 @@ def headline(judgement: Judgement, decided: str = "") -> list[str]:
         f"{guess.balanced_accuracy:.4f}",
     ]
     return [*lines, *([f"({decided})"] if decided else []), *judgement.notes]
+
+
+class Counted(NamedTuple):
+    """Scores from counts in bins, for people and for programs."""
+
+    lines: list[str | TextTable]
+    as_json: dict[str, Any]
+
+
+def binned(state: BinnedMAUC, level: float) -> Counted:
+    """Return what ``mauc evaluate --bins`` prints."""
+    found, bound = state.interval(level), state.error_bound()
+    ova, ova_bound = state.score("ova"), state.error_bound("ova")
+    matrix = state.pairwise_auc()
+    counts = state.counts.sum(axis=2).diagonal()
+    reach = f"{100 * level:g} % interval {found.low:.6f} to {found.high:.6f}"
+    table = TextTable("Classes", ["class"], ["test rows", "mean AUC"])
+    for label, n, mean in zip(state.labels.tolist(), counts.tolist(), np.nanmean(matrix, axis=1), strict=True):
+        table.add_row(label, f"{n:,}", f"{mean:.6f}")
+    lines: list[str | TextTable] = [
+        f"MAUC (every pair of classes counts the same)     {found.score:.6f} ± {bound:.1g}   {reach}",
+        f"MAUC, one-vs-rest (frequent classes count more)  {ova:.6f} ± {ova_bound:.1g}",
+        f"± is the most by which {state.bins:,} bins can change the score of {state.n_rows:,} rows; there is no report",
+        "",
+        table,
+    ]
+    numbers = {
+        "rows": state.n_rows,
+        "bins": state.bins,
+        "mauc": {**vars(found), "bound": bound},
+        "ova": {"score": ova, "bound": ova_bound},
+        "classes": dict(zip(state.labels.tolist(), counts.tolist(), strict=True)),
+        "pairs": matrix.tolist(),
+    }
+    return Counted(lines, numbers)
 
 
 def sizes(judgement: Judgement, training: Mapping[str, int] | None = None, most: int = 20) -> TextTable:

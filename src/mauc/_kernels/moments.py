@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from mauc._kernels.threads import over_rows
 from mauc._kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles, walks
@@ -21,8 +21,6 @@ __all__ = ["exponential_risk", "polynomial_risk", "squared_risk"]
 
 SMALLER = 2.0**-1000
 """Factor that makes squares of the largest floats finite."""
-SINGLE_DEGREE = 16
-"""Up to this degree, Chebyshev polynomials of float32 scores are computed in float32."""
 
 
 def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[float, Floats | None]:
@@ -175,8 +173,8 @@ def _finite_peak(peak: Floats) -> Floats:
 
 
 def polynomial_risk(
-    problem: Problem, matrix: Floats, half_width: float, *, gradient: bool, dtype: DTypeLike = np.float64
-) -> tuple[float, NDArray[Any] | None]:
+    problem: Problem, matrix: Floats, half_width: float, *, gradient: bool
+) -> tuple[float, Floats | None]:
     """Compute the risk of ``ℓ(p − q) = Σ_kl matrix[k, l] T_k(x_p) T_l(x_q)``, ``x = (score − centre) / half_width``.
 
     The Chebyshev moments of each side, ``K + 1`` numbers per column, give the value; the gradient of a score is the
@@ -184,18 +182,16 @@ def polynomial_risk(
     ``O(K·N·C)`` time, ``O(K·C)`` memory.
     """
     classes, degree = problem.classes, len(matrix) - 1
-    precision = np.dtype(dtype if degree <= SINGLE_DEGREE else np.float64)
-    # Rounded to the precision of the tiles, because both sides must subtract the same number.
-    centre = column_centre(problem).astype(precision)
+    centre = column_centre(problem)
     y, unit, n_classes = classes.y, classes.unit, classes.n_classes
     own = (problem.own - centre[y]) / half_width
     moment_p = np.stack([np.bincount(y, unit * t, n_classes) for t in chebyshev_terms(own, degree)])
-    of_negative = (chebyshev.chebder(matrix.T @ moment_p, axis=0) / half_width).astype(precision)
-    slope = np.empty(problem.scores.shape, dtype) if gradient else None
+    of_negative = chebyshev.chebder(matrix.T @ moment_p, axis=0) / half_width
+    slope = np.empty(problem.scores.shape) if gradient else None
 
     def visit(first: int, last: int) -> Floats:
         moments = np.zeros((degree + 1, n_classes))
-        for tile in tiles(problem, first, last, precision):
+        for tile in tiles(problem, first, last):
             x = tile.x - tile.along(centre)
             x /= half_width
             steepness = np.zeros_like(x)

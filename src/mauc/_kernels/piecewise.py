@@ -10,11 +10,10 @@ differences cancel; the planner allowed for that rounding.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import DTypeLike, NDArray
 
 from mauc._kernels.prefix_sums import Between, Lower, running_sum
 from mauc._kernels.search import SortedColumns, locate, sort_columns
@@ -39,17 +38,15 @@ class KernelPiece(NamedTuple):
     half_width: float | None
 
 
-def ranked_risk(
-    problem: Problem, pieces: Sequence[KernelPiece], *, gradient: bool, dtype: DTypeLike = np.float64
-) -> tuple[float, NDArray[Any] | None]:
-    """Compute value and gradient, of that ``dtype``, of a piecewise polynomial that is 0 outside ``pieces``."""
+def ranked_risk(problem: Problem, pieces: Sequence[KernelPiece], *, gradient: bool) -> tuple[float, Floats | None]:
+    """Compute value and gradient of a piecewise polynomial that is 0 outside ``pieces``."""
     classes = problem.classes
     table = sort_columns(problem.own[classes.order], classes.offsets, classes.unit[classes.order])
     breaks = {b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)}
     largest = max(problem.scores.max(), -problem.scores.min())
     is_exact = all(piece.half_width is None for piece in pieces)
     centre = np.zeros(0) if is_exact else column_centre(problem)
-    slope = np.empty(problem.scores.shape, dtype) if gradient else None
+    slope = np.empty(problem.scores.shape) if gradient else None
     # Distances and their powers may overflow: then so does the risk.
     with np.errstate(over="ignore", invalid="ignore"):
         runs = [_run(table, piece, centre) for piece in pieces]
@@ -72,7 +69,7 @@ def ranked_risk(
                 value += total
                 steepness = steepness + steeper if k else steeper
             if slope is not None:
-                np.multiply(tile.weight, steepness, out=tile.of(slope), casting="same_kind")
+                np.multiply(tile.weight, steepness, out=tile.of(slope))
         return value, received
 
     value, received = 0.0, list[Floats]()

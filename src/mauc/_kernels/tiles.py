@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from mauc._kernels.threads import over_rows
 from mauc._typing import Floats, Ints
@@ -44,9 +44,7 @@ class Classes:
     """``(N,)`` sample weight over the weight of its class: sums to 1 within each class."""
     n_classes: int
     pair_weights: Floats | None = None
-    """``(C, C)`` ``v_ij``, 0 on the diagonal and where a class is absent; None where :attr:`factors` has them."""
-    factors: tuple[Floats, Floats] | None = None
-    """``(N,)`` and ``(C,)`` factors of ``unit[n] · v[i, y[n]]``; None if it is not such a product."""
+    """``(C, C)`` ``v_ij``, 0 on the diagonal and where a class is absent; None where no kernel needs them."""
 
     @property
     def v(self) -> Floats:
@@ -81,11 +79,6 @@ class Classes:
     def negative_weights(self, rows: slice, *, columns_first: bool) -> Floats:
         """Return ``(rows, C)`` or ``(C, rows)`` weights of scores as negatives: 0 in each sample's own column."""
         y = self.y[rows]
-        if self.factors is not None:
-            of_row, of_column = self.factors[0][rows], self.factors[1]
-            weight = of_column[:, None] * of_row if columns_first else of_row[:, None] * of_column
-            (weight.T if columns_first else weight)[np.arange(len(y)), y] = 0.0
-            return weight
         weight = self.v.take(y, axis=1) if columns_first else self.of_negative.take(y, axis=0)
         weight *= self.unit[rows] if columns_first else self.unit[rows][:, None]
         return weight
@@ -150,8 +143,8 @@ class Tile(NamedTuple):
         return part.T if self.columns_first else part
 
 
-def tiles(problem: Problem, first: int = 0, last: int | None = None, dtype: DTypeLike = np.float64) -> Iterator[Tile]:
-    """Yield the rows ``first`` to ``last`` in tiles of about ``tile_elements`` scores, of that ``dtype``."""
+def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator[Tile]:
+    """Yield the rows ``first`` to ``last`` in tiles of about ``tile_elements`` scores."""
     n_rows, n_columns = problem.scores.shape
     last = n_rows if last is None else last
     columns_first = n_columns < problem.columns_first_below
@@ -159,8 +152,8 @@ def tiles(problem: Problem, first: int = 0, last: int | None = None, dtype: DTyp
     for begin in range(first, last, step):
         rows = slice(begin, min(begin + step, last))
         scores = problem.scores[rows]
-        x = np.asarray(scores.T if columns_first else scores, dtype=dtype, order="C")
-        weight = problem.classes.negative_weights(rows, columns_first=columns_first).astype(dtype, copy=False)
+        x = np.asarray(scores.T if columns_first else scores, dtype=np.float64, order="C")
+        weight = problem.classes.negative_weights(rows, columns_first=columns_first)
         yield Tile(rows, x, weight, columns_first)
 
 

@@ -164,6 +164,10 @@ class PartsTable(ScoreTable):
         row = k + 1 - (self.ends[part - 1] if part else 0)
         return f"row {row} of {self.paths[part]}" if len(self.paths) > 1 else f"row {row}"
 
+    def rows_of(self, part: int) -> int:
+        """Return the number of rows of a part."""
+        return self.ends[part] - (self.ends[part - 1] if part else 0)
+
     def slices(self, names: Sequence[str], n_rows: int) -> Iterator[Table]:
         """Yield as :meth:`ScoreTable.slices` does."""
         import pyarrow as pa
@@ -192,9 +196,18 @@ class PartsTable(ScoreTable):
         import pyarrow as pa
 
         schema = pa.schema([(name, self.fields[name]) for name in names])
-        for path in self.paths:
+        what = f"column {names[0]!r}" if len(names) == 1 else f"{len(names)} columns"
+        n_read = 0
+        for number, path in enumerate(self.paths, 1):
             with parquet_errors(path):
-                for batch in open_parquet(path).iter_batches(n_rows, columns=list(names)):
+                file = open_parquet(path)
+                ranges = _ranges(file.metadata, names)
+                for batch in file.iter_batches(n_rows, columns=list(names)):
+                    part = f", part {number} of {len(self.paths)}" if len(self.paths) > 1 else ""
+                    self.tell(f"reading {what} of {self.display}{part}: {n_read / self.n_rows:.0%}")
+                    n_read += batch.num_rows
+                    for name, (low, high) in ranges.items():
+                        _check_range(batch[name], low, high, name, path)
                     columns = [_cast(batch[name], self.fields[name]) for name in names]
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -222,6 +235,35 @@ class PartsTable(ScoreTable):
         known = np.asarray(values.notna())  # NaN and --missing texts
         order = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
         return CodedColumn(values[known].reset_index(drop=True), signed(order, len(order))[np.concatenate(found)])
+
+
+def _ranges(metadata: Any, names: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Return the smallest and the largest number of some columns, as far as the file gives them."""
+    places = {metadata.schema.column(k).path: k for k in range(metadata.num_columns)}
+    found = {}
+    for name in names:
+        groups = (
+            []
+            if name not in places
+            else [metadata.row_group(k).column(places[name]) for k in range(metadata.num_row_groups)]
+        )
+        known = [each.statistics for each in groups if each.physical_type in ("FLOAT", "DOUBLE")]
+        if known and all(each is not None and each.has_min_max for each in known):
+            found[name] = min(each.min for each in known), max(each.max for each in known)
+    return found
+
+
+def _check_range(values: Any, low: float, high: float, name: str, path: Path) -> None:
+    """Refuse numbers that the file itself excludes: a page of random bytes decodes to some numbers."""
+    import pyarrow.compute as pc
+
+    smallest, largest = pc.min_max(values).as_py().values()
+    if smallest is not None and (smallest < low or largest > high):  # neither holds for NaN
+        odd = smallest if smallest < low else largest
+        raise Failure(
+            f"{path} is damaged: column {name!r} holds {odd:g}, outside of {low:g} to {high:g}, which the file gives "
+            "as its range: write the file again"
+        )
 
 
 def _fields(schema: Any, path: Path) -> dict[str, Any]:
@@ -301,4 +343,4 @@ def open_parquet(path: Path) -> Any:
     with parquet_errors(path):
         import pyarrow.parquet as pq
 
-        return pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+        return pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True)

@@ -86,16 +86,12 @@ def read_with_copies(
         with parquet_errors(source.path):
             import pyarrow.parquet as pq
 
-            table = arrow_frame(pq.read_table(io.BytesIO(source.content))).reset_index(drop=True)
-        copies = table[[name for name in table.columns if str(name) in copied]].rename(columns=str)
-        table = without_texts(table, how.missing)
-        table.attrs["reading"] = how
-    else:
-        if kind in EXCEL:
-            source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
-        table, copies = read_text(source, copied, text, codes, names, how)
-    table = checked_table(table, source.path)
-    return table, copies
+            table = pq.read_table(io.BytesIO(source.content))
+        return frames_of_arrow(table, copied, how, source.path)
+    if kind in EXCEL:
+        source, how = excel_as_csv(source, how.sheet, max_size), replace(how, encoding="utf-8", separator=",")
+    table, copies = read_text(source, copied, text, codes, names, how)
+    return checked_table(table, source.path), copies
 
 
 def arrow_frame(table: Any) -> Table:
@@ -108,6 +104,15 @@ def arrow_frame(table: Any) -> Table:
     for name in long:
         frame[name] = pd.array(table[name].to_pylist(), dtype="UInt64" if (frame[name] >= 2.0**63).any() else "Int64")
     return frame
+
+
+def frames_of_arrow(table: Any, copied: Collection[str], how: Reading, path: Path) -> tuple[Table, Table]:
+    """Return what :func:`read_with_copies` does for a table of pyarrow, such as a batch of a file."""
+    frame = arrow_frame(table).reset_index(drop=True)
+    copies = frame[[name for name in frame.columns if str(name) in copied]].rename(columns=str)
+    frame = without_texts(frame, how.missing)
+    frame.attrs["reading"] = how
+    return checked_table(frame, path), copies
 
 
 def check_how(how: Reading, kind: str, path: Path) -> None:

@@ -6,7 +6,7 @@ distinct values and slices of rows, and all else is computed from these: the for
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,8 @@ class ScoreTable(ABC):
     """The name in a report."""
     names: list[str]
     n_rows: int
+    tell: Callable[[str], None] = staticmethod(lambda _: None)
+    """Is told how far a long pass over the rows is."""
 
     @abstractmethod
     def coded(self, name: str, most: int) -> CodedColumn | None:
@@ -239,10 +241,13 @@ def scored_rows(true: RowClasses, names: Sequence[str], path: str, prefix: str |
     return rows
 
 
-def score_columns(names: list[str], classes: list[str], path: str, prefix: str | None) -> dict[str, str]:
+def score_columns(
+    names: list[str], classes: list[str], path: str, prefix: str | None, place: Callable[[str], str]
+) -> dict[str, str]:
     """Return the name of the score column of each class: columns with the prefix, else those named as the classes.
 
-    With a prefix, a class may have a column but no row; without one, such a column cannot be recognised.
+    ``place`` returns where a class first occurs, for the error of a class without scores. With a prefix, a class may
+    have a column but no row; without one, such a column cannot be recognised.
     """
     detected, own = prefix is None, classes
     classes = _as_written(names, prefix, classes)
@@ -250,10 +255,11 @@ def score_columns(names: list[str], classes: list[str], path: str, prefix: str |
     missing = [c for c in classes if prefix + c not in names]
     if missing:
         wanted = prefix + missing[0]
-        close = nearest(wanted, names)
+        close, at = nearest(wanted, names), classes.index(missing[0])
         hint = f"; the nearest column is {close[0]!r}" if close else ""
         raise Failure(
-            f"{path} has no column {wanted!r} with the scores of class {missing[0]!r}{hint}\n"
+            f"{path} has no column {wanted!r} with the scores of class {missing[0]!r}, first in "
+            f"{place(own[at])}{hint}\n"
             "run mauc predict first if the table holds no scores; else name the score columns as the classes, or give "
             "the text before the class with --prefix"
         )

@@ -8,6 +8,6 @@ from mauc._lazy import needing
 
 with needing("dask", "mauc.dask"):
     from mauc.dask.linear import MAUCClassifier
-    from mauc.dask.metrics import compare_mauc, mauc_interval, mauc_score, pairwise_auc
+    from mauc.dask.metrics import binned_mauc, compare_mauc, mauc_interval, mauc_score, pairwise_auc
 
-__all__ = ["MAUCClassifier", "compare_mauc", "mauc_interval", "mauc_score", "pairwise_auc"]
+__all__ = ["MAUCClassifier", "binned_mauc", "compare_mauc", "mauc_interval", "mauc_score", "pairwise_auc"]

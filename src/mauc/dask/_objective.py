@@ -1,7 +1,7 @@
 """The objective of the linear model as sums over partitions: one graph with two rounds of tasks per evaluation.
 
-The exponential risk is a function of two sums for each class. Each partition sends these sums first and, once the
-total is known, its gradient. The rows stay on the workers.
+The exponential risk is a function of two sums for each class. Each worker adds up these sums over its partitions and
+sends them; once the total is known, it adds up and sends its gradient. The rows stay on the workers.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from dask.delayed import Delayed
 
 from mauc._typing import Floats, Ints
 from mauc.activations import activate, pull_back
-from mauc.dask._partitions import run, shared, task, tree
+from mauc.dask._partitions import Task, run, shared, task, tree
 from mauc.linear._objective import Objective
 from mauc.log_loss import LogTerm
 
@@ -41,7 +40,8 @@ class PartitionedObjective(Objective):
     and Q those of the other rows, with weights ω.
     """
 
-    parts: list[Delayed]
+    parts: list[Task]
+    """Lists of parts, each on one worker."""
     alpha: float
     activation: str
     fit_intercept: bool
@@ -52,7 +52,7 @@ class PartitionedObjective(Objective):
         """Return the value and the flat gradient."""
         weights, intercept = self.split(theta)
         at = shared((weights, intercept))
-        forward = [(part, task(_forward, self.activation, part, at)) for part in self.parts]
+        forward = [(some, task(_forward, self.activation, some, at)) for some in self.parts]
         sums = tree(_add_sums, [task(_sums, self.alpha, *each) for each in forward])
         gradients = [task(_gradient, self.alpha, self.activation, sums, *each) for each in forward]
         of_all, (lost, gradient) = run(sums, tree(_add, gradients))
@@ -66,19 +66,32 @@ class PartitionedObjective(Objective):
 # The tasks; the dashboard shows their names.
 
 
-def _forward(activation: str, part: Part, at: tuple[Floats, Floats | None]) -> tuple[Floats, float, Floats | float]:
-    """Return the scores, and the value and the gradient in the logits of the log-loss."""
+class Forward(NamedTuple):
+    """The scores of a part, and the value and the gradient in the logits of its log-loss."""
+
+    scores: Floats
+    lost: float
+    of_logs: Floats | float
+
+
+def _forward(activation: str, parts: list[Part], at: tuple[Floats, Floats | None]) -> list[Forward]:
     weights, intercept = at
-    logits = np.asarray(part.X @ weights.T + (0.0 if intercept is None else intercept), dtype=np.float64)
-    lost, of_logs = (0.0, 0.0) if part.log_term is None else part.log_term.of_logits(logits, slice(None))
-    return activate(logits, activation), lost, of_logs
+    found = []
+    for part in parts:
+        logits = np.asarray(part.X @ weights.T + (0.0 if intercept is None else intercept), dtype=np.float64)
+        lost, of_logs = (0.0, 0.0) if part.log_term is None else part.log_term.of_logits(logits, slice(None))
+        found.append(Forward(activate(logits, activation), lost, of_logs))
+    return found
 
 
-def _sums(alpha: float, part: Part, forward: tuple[Floats, float, Any]) -> Floats:
+def _sums(alpha: float, parts: list[Part], forward: list[Forward]) -> Floats:
     """Return the ``(2, C)`` logarithms of both sums."""
-    of_p, of_q = _terms(alpha, part, forward[0])
-    of_p = np.where(part.codes[:, None] == np.arange(of_q.shape[1]), of_p[:, None], -np.inf)
-    return np.stack([_log_sum(of_p), _log_sum(of_q)])
+    found = []
+    for part, (scores, _, _) in zip(parts, forward, strict=True):
+        of_p, of_q = _terms(alpha, part, scores)
+        of_p = np.where(part.codes[:, None] == np.arange(of_q.shape[1]), of_p[:, None], -np.inf)
+        found.append(np.stack([_log_sum(of_p), _log_sum(of_q)]))
+    return _add_sums(found)
 
 
 def _add_sums(parts: Sequence[Floats]) -> Floats:
@@ -86,16 +99,18 @@ def _add_sums(parts: Sequence[Floats]) -> Floats:
 
 
 def _gradient(
-    alpha: float, activation: str, sums: Floats, part: Part, forward: tuple[Floats, float, Any]
+    alpha: float, activation: str, sums: Floats, parts: list[Part], forward: list[Forward]
 ) -> tuple[float, Floats]:
     """Return the log-loss and the ``(C, d + 1)`` gradient, from the sums of all partitions."""
-    scores, lost, of_logs = forward
-    of_p, of_q = _terms(alpha, part, scores)
-    with np.errstate(over="ignore"):
-        slope = alpha * np.exp(of_q + sums[0])
-        slope[np.arange(len(scores)), part.codes] = -alpha * np.exp(of_p + sums[1][part.codes])
-    slope = pull_back(scores, slope, activation) + of_logs
-    return lost, np.column_stack([np.asarray(slope.T @ part.X), slope.sum(axis=0)])
+    found = []
+    for part, (scores, lost, of_logs) in zip(parts, forward, strict=True):
+        of_p, of_q = _terms(alpha, part, scores)
+        with np.errstate(over="ignore"):
+            slope = alpha * np.exp(of_q + sums[0])
+            slope[np.arange(len(scores)), part.codes] = -alpha * np.exp(of_p + sums[1][part.codes])
+        slope = pull_back(scores, slope, activation) + of_logs
+        found.append((lost, np.column_stack([np.asarray(slope.T @ part.X), slope.sum(axis=0)])))
+    return _add(found)
 
 
 def _add(parts: list[tuple[float, Floats]]) -> tuple[float, Floats]:

@@ -1,6 +1,7 @@
 """Multiclass AUC: the score, its pair matrix, its uncertainty, its text and pictures."""
 
 from mauc.metrics.any_measure import MulticlassAUC, compare_measure, compare_samples, measure_interval
+from mauc.metrics.binned import BinnedMAUC
 from mauc.metrics.calibration import Calibration
 from mauc.metrics.centres import Centres, measure_by_centre
 from mauc.metrics.cross_validation import compare_cv_scores
@@ -17,6 +18,7 @@ from mauc.metrics.thresholds import AtThreshold
 __all__ = [
     "PDI",
     "AtThreshold",
+    "BinnedMAUC",
     "Calibration",
     "Centres",
     "Comparison",

@@ -23,7 +23,7 @@ from mauc._typing import Floats, Ints
 from mauc.metrics.partial_counts import Column, Positives, lost_pairs, pair_matrix
 from mauc.metrics.predictions import highest_score, in_own_class
 
-__all__ = ["PartScores", "ScoredRows", "read_all", "score_rows"]
+__all__ = ["PartScores", "ScoredRows", "class_shares", "read_all", "score_rows"]
 
 
 class ScoredRows(Protocol):
@@ -70,7 +70,7 @@ def score_rows(rows: ScoredRows, n_sample: int, *, batch: int = 1 << 24, n_scans
     counts = rows.counts
     n_classes, n_threads = len(counts), thread_count()
     # Not seed 0: rows that were drawn with it would be sampled by the numbers that drew their classes.
-    share, rng = _shares(counts, n_sample), np.random.default_rng(0x6D617563)
+    share, rng = class_shares(counts, n_sample), np.random.default_rng(0x6D617563)
     right = np.zeros(n_classes)
     own: list[Column] = []
     filled = np.zeros(n_classes, dtype=np.int64)
@@ -103,7 +103,7 @@ def score_rows(rows: ScoredRows, n_sample: int, *, batch: int = 1 << 24, n_scans
     return PartScores(matrix, right, *(np.concatenate(each) for each in zip(*some, strict=True)))
 
 
-def _shares(counts: Ints, n_sample: int, *, least: int = 30) -> Floats:
+def class_shares(counts: Ints, n_sample: int, *, least: int = 30) -> Floats:
     """Return the share of each class in a sample of about ``n_sample`` rows, with equally many of each large class."""
     most = bisect_right(range(int(counts.max()) + 1), n_sample, key=lambda most: np.minimum(counts, most).sum()) - 1
-    return np.minimum(1.0, max(most, least) / counts)
+    return np.minimum(1.0, max(most, least) / np.maximum(counts, 1))

@@ -5,7 +5,7 @@ Only ``N`` of the ``N·C`` scores are needed in one place: the score of each row
 1. :func:`own_scores` takes these scores from every part, and :func:`sort_positives` sorts those of each class.
 2. :func:`lost_pairs` searches the scores of a part among the sorted positives of their column. The pairs that
    negatives win add up to the matrix of AUCs (:func:`pair_matrix`). For intervals, :func:`count_part` also keeps the
-   positions of the negatives, which add up to the wins of each positive (:func:`wins_of_positives`).
+   weights of the negatives by position, which add up to the wins of each positive (:func:`wins_of_positives`).
 3. :func:`influence` adds, for every row of a part, its wins as a positive and as a negative.
 
 :mod:`mauc.dask` runs these phases on partitions, :mod:`mauc.metrics.out_of_core` runs the first two on batches of
@@ -143,16 +143,16 @@ def sort_positives(parts: Sequence[list[tuple[Column, Floats | None]]]) -> list[
 
 
 class PartCounts(NamedTuple):
-    """The counts of the second phase, for one part or summed over several."""
+    """The counts of the second phase in some columns, for one part or summed over several."""
 
     lost: Floats
     """``(C, C)``, ``[j, i]`` is the weight of the pairs that rows of class j win against the positives of column i,
-    ties at ½; 0 on the diagonal."""
+    ties at ½; 0 on the diagonal and in other columns."""
     negatives_at: sparse.csr_array
-    """``(1, N + C)`` weight of the negatives at the position of each positive, class after class. The last position of
-    each class holds the negatives above all its positives."""
+    """Weight of the negatives at the position of each positive, class after class: ``M + 1`` sums for the M positives
+    of a column. The last position of each class holds the negatives above all its positives."""
     as_negative: Floats
-    """``(n,)`` ``Σ_k v_ki mean_k ψ(·, F_nk)`` of the rows of the part."""
+    """``(n,)`` ``Σ_k v_ki mean_k ψ(·, F_nk)`` of the rows of the part, over these columns k."""
 
 
 def lost_pairs(
@@ -176,14 +176,20 @@ def lost_in_part(positives: Sequence[Positives], rows: Rows) -> Floats:
     return np.stack(each, axis=1)
 
 
-def count_part(positives: Sequence[Positives], totals: Floats, rows: Rows, v: Floats) -> PartCounts:
-    """Count the scores of a part among the positives, for influences with pair weights ``v``; O(n) memory."""
+def count_part(
+    positives: Sequence[Positives], totals: Floats, rows: Rows, v: Floats, columns: Sequence[int]
+) -> PartCounts:
+    """Count the scores of a part in some columns among the positives, for influences with pair weights ``v``.
+
+    Memory for one column of the part, and :func:`bytes_counted` for the result.
+    """
     codes = rows.codes
     unit = np.ones(len(codes)) if rows.unit is None else rows.unit
     lost = np.zeros((len(positives), len(positives)))
     as_negative = np.zeros(len(codes))
-    places, weights, first = [], [], 0
-    for k, positive in enumerate(positives):
+    found = []
+    for k in columns:
+        positive = positives[k]
         others, left, right = rank(positive.values, rows.columns[k], np.flatnonzero(codes != k))
         beaten, classes = positive.beaten(left, right), codes[others]
         lost[:, k] = np.bincount(classes, unit[others] * beaten, len(lost))
@@ -192,12 +198,31 @@ def count_part(positives: Sequence[Positives], totals: Floats, rows: Rows, v: Fl
             as_negative[others] += pair * (1.0 - beaten / totals[k])
         # A positive beats the negatives at or below its position. Half of a tie counts at the next position.
         half = 0.5 * pair * unit[others] / totals[classes]
-        places += [first + left, first + right]
-        weights += [half, half]
-        first += len(positive.values) + 1
-    at = np.concatenate(places)
-    negatives_at = sparse.csr_array((np.concatenate(weights), (np.zeros_like(at), at)), shape=(1, first))
-    return PartCounts(lost, negatives_at, as_negative)
+        shape = (1, len(positive.values) + 1)
+        # Positions that occur twice are added up.
+        each = [sparse.csr_array((half, (np.zeros_like(at), at)), shape=shape) for at in (left, right)]
+        found.append(each[0] + each[1])
+    return PartCounts(lost, sparse.csr_array(sparse.hstack(found, format="csr")), as_negative)
+
+
+def bytes_counted(n_rows: int, n_positives: Ints) -> Ints:
+    """Return the most bytes that :func:`count_part` returns for each column of a part, from the sizes of the classes:
+    a number and its position for each distinct place of a row."""
+    return 16 * np.minimum(2 * n_rows, n_positives + 1)
+
+
+def column_groups(n_rows: int, n_positives: Ints, most: int = 1 << 26) -> list[list[int]]:
+    """Return the columns in groups that are counted together, so that a part of ``n_rows`` returns at most ``most``
+    bytes, or the counts of one column."""
+    groups: list[list[int]] = []
+    free = 0
+    for k, size in enumerate(bytes_counted(n_rows, n_positives).tolist()):
+        if not groups or size > free:
+            groups.append([])
+            free = most
+        groups[-1].append(k)
+        free -= size
+    return groups
 
 
 def add_counts(parts: Sequence[PartCounts]) -> PartCounts:
@@ -211,9 +236,9 @@ def pair_matrix(lost: Floats, totals: Floats) -> Floats:
     return auc_of_losses(lost.T, totals, totals > 0)
 
 
-def wins_of_positives(total: PartCounts, positives: Sequence[Positives]) -> list[Floats]:
-    """Return, for each class, ``(M + 1,)`` ``Σ_j v_ij mean_j ψ(F_mi, ·)`` of its sorted positives."""
-    sizes = np.cumsum([len(each.values) + 1 for each in positives])[:-1]
+def wins_of_positives(total: PartCounts, positives: Sequence[Positives], columns: Sequence[int]) -> list[Floats]:
+    """Return, for these classes, ``(M + 1,)`` ``Σ_j v_ij mean_j ψ(F_mi, ·)`` of the sorted positives."""
+    sizes = np.cumsum([len(positives[k].values) + 1 for k in columns])[:-1]
     return [np.cumsum(each) for each in np.split(total.negatives_at.toarray().ravel(), sizes)]
 
 

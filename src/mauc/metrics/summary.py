@@ -17,7 +17,7 @@ from mauc.metrics.predictions import highest_score, in_own_class, predicted_as
 from mauc.metrics.uncertainty import Moments, Sample, Sizes
 from mauc.partition import ClassPartition
 
-__all__ = ["ScoreSummary", "Spread", "summarise", "summarise_sample"]
+__all__ = ["ScoreSummary", "Spread", "difference_of_all", "spread_of_all", "summarise", "summarise_sample"]
 
 EACH_OTHER = np.array([[0.0, 0.5], [0.5, 0.0]])
 """Pair weights of two classes."""
@@ -115,28 +115,18 @@ def summarise_sample(
     r"""Summarise a table from a sample of its rows: ``(M, C)`` scores of the rows of the partition.
 
     ``counts``, ``matrix`` and ``right`` are those of all rows. The variances of the influences are those of the sample,
-    plus :math:`3 w_i^2 / m_i` for a class of which only :math:`m_i` rows are in the sample: rows that it does not have
-    are less than a share of :math:`3 / m_i` (at a level of 95 %), and differ from the mean by at most :math:`w_i`. The
-    variance of a score is at most :math:`\mu_i (w_i - \mu_i)`, with the mean of all rows.
+    plus those of :func:`spread_of_all`.
     """
     sizes = ClassPartition.of_sizes(counts)
     weights = {kind: sizes.pair_weights(kind) for kind in ("ovo", "ova")}
     sample = summarise(partition, scores, weights=weights, compared=compared)
     sampled = partition.counts
-    unseen = np.where(sampled < counts, 3.0 / sampled, 0.0)
 
     def of_all(spread: Spread, v: Floats, classes: Any) -> Spread:
-        aucs = np.nan_to_num(matrix[np.ix_(classes, classes)])
-        mean = (v * aucs).sum(axis=1) + (v * aucs).sum(axis=0)
-        sizes = Sizes.of_counts(counts[classes], v)
-        known = sampled[classes] * spread.moments.squares
-        variance = np.minimum(known + unseen[classes] * sizes.weight**2, mean * (sizes.weight - mean))
-        return Spread(sizes, Moments(mean, variance / counts[classes]))
+        return spread_of_all(spread.moments, sampled[classes], counts[classes], v, matrix[np.ix_(classes, classes)])
 
     def difference(other: NDArray[np.floating]) -> Moments:
-        mean, squares, *_ = sample.difference(other)
-        weight = sample.spread["ovo"].sizes.weight
-        return Moments(mean, (sampled * squares + unseen * weight**2) / counts)
+        return difference_of_all(sample.difference(other), sampled, counts, weights["ovo"])
 
     every = np.arange(len(counts))
     return replace(
@@ -149,6 +139,33 @@ def summarise_sample(
         difference=difference,
         fingerprint=sample.fingerprint + matrix.tobytes(),
     )
+
+
+def spread_of_all(moments: Moments, sampled: Ints, counts: Ints, v: Floats, matrix: Floats) -> Spread:
+    r"""Return the spread of all rows from the moments of a sample, and from the ``(C, C)`` AUCs of all rows.
+
+    The variances of the influences are those of the sample, plus :math:`3 w_i^2 / m_i` for a class of which only
+    :math:`m_i` rows are in the sample: rows that it does not have are less than a share of :math:`3 / m_i` (at a level
+    of 95 %), and differ from the mean by at most :math:`w_i`. The variance of a score is at most
+    :math:`\mu_i (w_i - \mu_i)`, with the mean of all rows.
+    """
+    sizes, aucs = Sizes.of_counts(counts, v), np.nan_to_num(matrix)
+    mean = (v * aucs).sum(axis=1) + (v * aucs).sum(axis=0)
+    variance = np.minimum(
+        sampled * moments.squares + _unseen(sampled, counts) * sizes.weight**2, mean * (sizes.weight - mean)
+    )
+    return Spread(sizes, Moments(mean, variance / np.maximum(counts, 1)))
+
+
+def difference_of_all(moments: Moments, sampled: Ints, counts: Ints, v: Floats) -> Moments:
+    """Return the moments of a difference over all rows from those of a sample, as :func:`spread_of_all` does."""
+    weight = v.sum(axis=0) + v.sum(axis=1)
+    squares = sampled * moments.squares + _unseen(sampled, counts) * weight**2
+    return Moments(moments.mean, squares / np.maximum(counts, 1))
+
+
+def _unseen(sampled: Ints, counts: Ints) -> Floats:
+    return np.where(sampled < counts, 3.0 / np.maximum(sampled, 1), 0.0)
 
 
 def _fingerprint(scores: NDArray[np.floating]) -> bytes:

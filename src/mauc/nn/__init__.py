@@ -1,9 +1,8 @@
-"""Multiclass AUC in PyTorch: losses, batches, a metric and a classifier.
+"""Multiclass AUC in PyTorch: losses, batches and a metric.
 
 loss         MAUCLoss, mauc_loss (modules.py, functional.py), computed by _loss/ and on CUDA by _triton/
 batches      ClassCoverageBatchSampler (samplers.py), full_batch_backward (fullbatch.py)
 metric       MAUC (metric.py); mauc_score and pairwise_auc in functional.py
-estimator    MAUCMLPClassifier (classifier.py, _training.py)
 alternative  LogitAdjustedLoss (logit_adjusted.py): cross-entropy adjusted to the class frequencies
 """
 
@@ -24,7 +23,6 @@ _HOME = {
     "LogitAdjustedLoss": "mauc.nn.logit_adjusted",
     "MAUC": "mauc.nn.metric",
     "MAUCLoss": "mauc.nn.modules",
-    "MAUCMLPClassifier": "mauc.nn.classifier",
     "full_batch_backward": "mauc.nn.fullbatch",
     "mauc_loss": "mauc.nn.functional",
 }
@@ -34,7 +32,6 @@ __all__ = [
     "ClassCoverageBatchSampler",
     "LogitAdjustedLoss",
     "MAUCLoss",
-    "MAUCMLPClassifier",
     "full_batch_backward",
     "mauc_loss",
 ]

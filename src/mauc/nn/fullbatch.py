@@ -1,9 +1,12 @@
 """The exact loss of a whole data set, and its gradient in the parameters, in the memory of a chunk."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from mauc._validation import check_whole, invalid
 
@@ -28,7 +31,7 @@ def full_batch_backward(
     Parameters
     ----------
     model : Module
-        Maps rows to rows of logits.
+        Maps rows to rows of logits; may be in a ``DistributedDataParallel``.
     loss_fn : callable
         ``loss_fn(logits, target)``, or ``loss_fn(logits, target, weight)`` where ``weight`` is given, such as
         :class:`mauc.nn.MAUCLoss`.
@@ -52,6 +55,11 @@ def full_batch_backward(
     separately, so the logits differ from those of one pass over all rows: put these layers in ``eval()`` mode for
     equality. Buffers, such as running means, change in the second pass only.
 
+    *Several processes.* With ``DistributedDataParallel``, the gradients are averaged over the ranks once, in the last
+    chunk, so the ranks may have different numbers of rows and of chunks, and a rank may have no rows. With
+    ``MAUCLoss(sync=True)`` the result is that of one process on all rows. Models that shard their parameters
+    communicate in every chunk and are refused.
+
     Examples
     --------
     >>> import torch
@@ -65,21 +73,47 @@ def full_batch_backward(
     ...     optimizer.step()
     """
     check_whole("chunk_size", chunk_size, least=1)
-    if len(X) != len(target) or len(X) == 0:
+    replica = _replica(model)
+    if len(X) != len(target) or (len(X) == 0 and replica is None):
         came = f"{len(X)} rows for {len(target)} targets"
         raise invalid("X", "must have one row per target, and at least one", came, "pass the data of the same samples")
     place = next((p.device for p in model.parameters()), X.device)
+    # Ranks may differ in their chunks, so only two calls communicate: the first copies the buffers of rank 0, the last
+    # averages the gradients.
+    alone = model if replica is None else replica.module
     chunks = torch.split(X, chunk_size)
+    before: list[Tensor] = []
+    hook = alone.register_forward_pre_hook(lambda *_: before.extend(buffer.clone() for buffer in alone.buffers()))
     with torch.no_grad(), torch.random.fork_rng([place] if place.type == "cuda" else []):
-        before = [buffer.clone() for buffer in model.buffers()]
-        logits = torch.cat([model(chunk.to(place)) for chunk in chunks])
-        for buffer, value in zip(model.buffers(), before, strict=True):
+        with nullcontext() if replica is None else replica.no_sync():
+            first = model(chunks[0].to(place))
+        hook.remove()
+        logits = torch.cat([first, *(alone(chunk.to(place)) for chunk in chunks[1:])])
+        for buffer, value in zip(alone.buffers(), before, strict=True):
             buffer.copy_(value)
     logits.requires_grad_()
     target = target.to(place)
     with torch.enable_grad():
         loss = loss_fn(logits, target) if weight is None else loss_fn(logits, target, weight.to(place))
         (gradient,) = torch.autograd.grad(loss, logits)
-        for chunk, part in zip(chunks, torch.split(gradient, chunk_size), strict=True):
-            torch.autograd.backward(model(chunk.to(place)), part)
+        *others, last = zip(chunks, torch.split(gradient, chunk_size), strict=True)
+        for chunk, part in others:
+            torch.autograd.backward(alone(chunk.to(place)), part)
+        torch.autograd.backward(model(last[0].to(place)), last[1])
     return loss.detach()
+
+
+def _replica(model: nn.Module) -> DistributedDataParallel | None:
+    """Return the model if its gradients are averaged over ranks; refuse models that communicate in every chunk."""
+    if isinstance(model, DistributedDataParallel):
+        return model
+    if dist.is_available() and dist.is_initialized():
+        from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
+
+        for part in model.modules():
+            if isinstance(part, DistributedDataParallel | FSDPModule | FullyShardedDataParallel):
+                requirement = "must be a DistributedDataParallel, or have no part that communicates with other ranks"
+                came = f"{type(part).__name__} in {type(model).__name__}"
+                advice = "the ranks may have different numbers of chunks: pass DistributedDataParallel(model)"
+                raise invalid("model", requirement, came, advice)
+    return None

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from mauc.activations import Activation
+from mauc.nn._loss.evaluate import loss_of
 from mauc.nn._loss.score import beaten_by, read_scores
-from mauc.nn._loss.settings import LOG_LOSS, Pairs, loss_of, read_settings
+from mauc.nn._loss.settings import LOG_LOSS, Pairs, read_settings
 
 __all__ = ["mauc_loss", "mauc_score", "pairwise_auc"]
 
@@ -23,6 +24,7 @@ def mauc_loss(
     alpha: float | None = None,
     log_loss: float = LOG_LOSS,
     log1p: bool | None = None,
+    limit: float | None = 1.0,
     activation: Activation = "softmax",
     pairs: Pairs = "ovo",
     weight: Tensor | None = None,
@@ -38,14 +40,15 @@ def mauc_loss(
         R_i = \frac{1}{w_i} \sum_{j \ne i} v_{ij} \,
         \operatorname{mean}_{m \in N_i,\, n \in N_j} \ell(F_{mi} - F_{ni}), \qquad w_i = \sum_{j \ne i} v_{ij},
 
-    with the scores F = activation(Z), and g(R) = min(1, C / 10) log(1 + R) with ``log1p``, else g(R) = R. With
-    ``log_loss=0`` and without ``log1p`` it is :class:`mauc.SurrogateRisk`.
+    with the scores F = activation(Z), and g(R) = R or, with ``log1p``, min(1, (C − 2) / 8) (K / C) log(1 + R) for the K
+    classes that the batch has. With a ``limit`` the value is L / λ, and the gradient is limited as the class says. With
+    ``log_loss=0`` it is :class:`mauc.SurrogateRisk`.
 
     Parameters
     ----------
-    logits : (N, C) floating-point tensor
-        float16 and bfloat16 are computed in float32.
-    target : (N,) integer tensor
+    logits : (N, C) or (N, C, …) floating-point tensor
+        More dimensions, such as those of an image, are more samples. float16 and bfloat16 are computed in float32.
+    target : (N,) or (N, …) integer tensor
         Classes ``0..C-1``, or ``ignore_index``. Checked on the CPU; a check on another device would wait for it.
     weight : (N,) tensor, optional
         Weights of the samples, >= 0; no gradient flows into them. A class whose weights sum to 0 counts as absent.
@@ -65,8 +68,10 @@ def mauc_loss(
     >>> round(loss.item(), 4), tuple(logits.grad.shape)
     (0.3041, (4, 3))
     """
-    loss = read_settings(surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, ignore_index, options)
-    return loss_of(logits, target, weight, loss, pairs, class_counts, sync, process_group)
+    loss, counts = read_settings(
+        surrogate, alpha, log_loss, log1p, limit, class_counts, pairs, activation, ignore_index, options
+    )
+    return loss_of(logits, target, weight, loss, pairs, counts, sync, process_group)
 
 
 def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: Tensor | None = None) -> Tensor:

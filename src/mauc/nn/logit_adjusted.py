@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from mauc._validation import check_choice, check_not_negative, invalid
-from mauc.nn._loss.checks import check_input, count_vector
+from mauc.nn._loss.batch import by_row, check_input
+from mauc.nn._loss.settings import count_vector
 from mauc.nn.modules import ExactBuffers
 
 __all__ = ["LogitAdjustedLoss"]
@@ -58,12 +59,15 @@ class LogitAdjustedLoss(ExactBuffers):
         self.ignore_index = ignore_index
         self.reduction = check_choice("reduction", reduction, ("mean", "sum", "none"))
         self.tau = check_not_negative("tau", tau, "0 is cross-entropy, 1 the authors' choice")
-        counts = count_vector(class_counts).to(torch.float64)
+        counts, self.unseen = count_vector(class_counts)
+        counts = counts.to(torch.float64)
         self.register_buffer("shift", self.tau * (counts / counts.sum()).log(), persistent=False)
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of ``(N, C)`` logits and ``(N,)`` classes."""
-        check_input(logits, target, None, self.ignore_index)
+        """Return the loss of ``(N, C)`` logits and ``(N,)`` classes, or of ``(N, C, …)`` and ``(N, …)``."""
+        shape = target.shape
+        logits, target, _ = by_row(logits, target, None)
+        check_input(logits, target, None, self.ignore_index, self.unseen)
         if len(self.shift) != logits.shape[1]:
             came = f"{logits.shape[1]} columns"
             requirement = f"must have one column for each of the {len(self.shift)} classes"
@@ -73,7 +77,7 @@ class LogitAdjustedLoss(ExactBuffers):
         adjusted = torch.where(counted[:, None], logits, 0.0) + self.shift.to(logits.dtype)
         losses = cross_entropy(adjusted, target.long(), ignore_index=self.ignore_index, reduction="none")
         if self.reduction == "none":
-            return losses
+            return losses.reshape(shape)
         return losses.sum() if self.reduction == "sum" else losses.sum() / counted.sum().clamp(min=1)
 
     def extra_repr(self) -> str:

@@ -1,26 +1,25 @@
 """One evaluator, ``evaluate(batch, loss) -> (value, slope)``, with one autograd function and one operator around it.
 
-Surrogate → form (:mod:`mauc.nn._loss.forms`) → recipe. A recipe has ``forward``, which computes the value and what the
-gradient needs, and ``gradient``, which computes the gradient of the logits. On CUDA the recipes are Triton kernels
-(:mod:`mauc.nn._triton`); elsewhere, and for losses that have no kernel, plain operations
-(:mod:`mauc.nn._loss.plain`).
+A recipe has ``forward``, which computes the value and what the gradient needs, and ``gradient``, which computes the
+gradient of the logits. Closed forms on CUDA are Triton kernels (:mod:`mauc.nn._triton`), everything else plain
+operations (:mod:`mauc.nn._loss.plain`).
 """
 
 from collections.abc import Sequence
 from dataclasses import fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.utils._python_dispatch import _disable_current_modes
 
-from mauc.nn._loss.batch import Batch, Loss, is_autocast, without_autocast
-from mauc.nn._loss.forms import bilinear_form, closed_form, truncated_powers
+from mauc.nn._loss.batch import Batch, by_row, check_input
+from mauc.nn._loss.device import is_autocast, is_transformed, without_autocast
 from mauc.nn._loss.plain import Plain, differentiable
-from mauc.nn._loss.processes import gather
-from mauc.nn._triton.launch import has_triton, numbers_on_device, runs_kernels
+from mauc.nn._loss.processes import gather, process_group_for
+from mauc.nn._loss.settings import Loss, class_ratios, fitting_counts, pair_matrix
+from mauc.nn._triton.launch import runs_kernels
 from mauc.surrogates import SURROGATES, Surrogate
 
 
@@ -35,23 +34,16 @@ class Recipe(Protocol):
 
 
 def recipe_for(batch: Batch, loss: Loss, group: Any = None) -> Recipe:
-    """Return the recipe of a loss: the first kernels that compute it, or plain operations."""
+    """Return the recipe of a loss: the kernels if they compute it, or plain operations."""
     if group is not None:
         return Gathered(group)
     if runs_kernels(batch.logits):
-        for kernels in _kernels():
-            recipe: Recipe | None = kernels.recipe_for(batch, loss)
-            if recipe is not None:
-                return recipe
+        from mauc.nn._triton import closed  # imports Triton
+
+        kernels: Recipe | None = closed.recipe_for(batch, loss)
+        if kernels is not None:
+            return kernels
     return Plain()
-
-
-@cache
-def _kernels() -> tuple[Any, ...]:
-    """Return the families of kernels, the fastest first; they import Triton."""
-    from mauc.nn._triton import bilinear, closed, ranked
-
-    return closed, bilinear, ranked
 
 
 def evaluate(batch: Batch, loss: Loss, *, gradient: bool = True) -> tuple[Tensor, Tensor | None]:
@@ -60,6 +52,12 @@ def evaluate(batch: Batch, loss: Loss, *, gradient: bool = True) -> tuple[Tensor
         recipe = recipe_for(batch, loss)
         value, saved = recipe.forward(batch, loss, wants_gradient=gradient)
         return value, recipe.gradient(batch, loss, saved, torch.ones_like(value)) if gradient else None
+
+
+OVER_RANKS = (
+    "are not available with sync=True: gather the logits and the targets of all ranks, with "
+    "torch.distributed.nn.functional.all_gather, and pass them with sync=False"
+)
 
 
 class Gathered(NamedTuple):
@@ -81,6 +79,36 @@ class Gathered(NamedTuple):
         return (saved[0] * upstream.to(saved[0].dtype)).to(batch.logits.dtype)
 
 
+def loss_of(
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    loss: Loss,
+    pairs: Any,
+    counts: Tensor | None,
+    sync: bool,
+    process_group: Any,
+    ratios: Tensor | None = None,
+) -> Tensor:
+    """Return the loss of a batch; ``ratios`` are the r of the log-loss if they are known before the batch."""
+    if not isinstance(logits, Tensor) or logits.ndim != 2:
+        logits, target, weight = by_row(logits, target, weight)
+    n_classes, device = logits.shape[1], logits.device
+    if counts is not None and n_classes > 1:
+        fitting_counts(counts, n_classes)
+    whole = check_input(logits, target, weight, loss.ignore_index, loss.unseen) and not sync
+    matrix = pair_matrix(pairs, n_classes).to(device) if loss.pairs == "matrix" else None
+    sizes = None
+    if counts is not None and (ratios is None or loss.pairs == "ova"):
+        sizes = counts.to(device)
+    if loss.log_loss and ratios is None:
+        assert sizes is not None  # read_settings has checked it
+        ratios = class_ratios(loss.pairs if matrix is None else matrix, sizes)
+    ratios = ratios if ratios is None or ratios.device == device else ratios.to(device)
+    batch = Batch(logits, target, weight, sizes if loss.pairs == "ova" else None, ratios, matrix, whole)
+    return attach(batch, loss, process_group_for(process_group) if sync else None)
+
+
 def attach(batch: Batch, loss: Loss, group: Any = None) -> Tensor:
     """Return the loss with its gradient attached, in the dtype that users see."""
     dtype, device = batch.logits.dtype, batch.logits.device
@@ -94,9 +122,9 @@ def attach(batch: Batch, loss: Loss, group: Any = None) -> Tensor:
 
 
 def _eager(batch: Batch, loss: Loss, group: Any) -> Tensor:
-    if torch._C._are_functorch_transforms_active():
-        if group is not None or closed_form(loss.surrogate, bounded=loss.bounded) is None:
-            raise NotImplementedError(f"transforms of torch.func {_without_closed_form(loss, group is not None)}")
+    if any(is_transformed(x) for x in batch[:3] if x is not None):
+        if group is not None:
+            raise NotImplementedError(f"transforms of torch.func {OVER_RANKS}")
         return differentiable(batch, loss)
     recipe = recipe_for(batch, loss, group)
     if batch.logits.requires_grad and torch.is_grad_enabled():
@@ -109,19 +137,19 @@ _outside_the_graph: Any = torch.compiler.disable(_eager)  # type: ignore[no-unty
 
 
 class _Loss(torch.autograd.Function):
-    """The autograd function of a recipe, with second derivatives for losses with a closed form."""
+    """The autograd function of a recipe."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, batch: Batch, loss: Loss, recipe: Recipe) -> Tensor:
         value, saved = recipe.forward(batch, loss, wants_gradient=True)
-        ctx.recipe, ctx.loss = recipe, loss
-        ctx.save_for_backward(*batch, *saved)
+        ctx.recipe, ctx.loss, ctx.whole = recipe, loss, batch.whole
+        ctx.save_for_backward(*batch[:6], *saved)
         return value
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         logits, target, weight, sizes, ratios, matrix, *saved = ctx.saved_tensors
-        batch = Batch(logits, target, weight, sizes, ratios, matrix)
+        batch = Batch(logits, target, weight, sizes, ratios, matrix, ctx.whole)
         if torch.is_grad_enabled():  # create_graph=True
             return _differentiable_slope(ctx.recipe, batch, ctx.loss, tuple(saved), upstream), None, None, None
         return ctx.recipe.gradient(batch, ctx.loss, saved, upstream), None, None, None
@@ -131,24 +159,13 @@ def _differentiable_slope(
     recipe: Recipe, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor
 ) -> Tensor:
     """Return the gradient as a differentiable function of the logits; or one that refuses to be differentiated."""
-    over_ranks = isinstance(recipe, Gathered)
-    if closed_form(loss.surrogate, bounded=loss.bounded) is not None and not over_ranks:
+    if not isinstance(recipe, Gathered):
         with without_autocast(batch.logits.device):
             (slope,) = torch.autograd.grad(differentiable(batch, loss), batch.logits, create_graph=True)
         return slope * upstream.to(slope.dtype)
-    message = f"second derivatives of the loss {_without_closed_form(loss, over_ranks)}"
+    message = f"second derivatives of the loss {OVER_RANKS}"
     constant: Tensor = _refuse_derivative(recipe.gradient(batch, loss, saved, upstream), batch.logits, message)
     return constant
-
-
-def _without_closed_form(loss: Loss, over_ranks: bool) -> str:
-    """Say what only losses with a closed form have, and what to do."""
-    if over_ranks:
-        return (
-            "are not available with sync=True: gather the logits and the targets of all ranks, with "
-            "torch.distributed.nn.functional.all_gather, and pass them with sync=False"
-        )
-    return f"are not available with the {loss.surrogate.name} surrogate: take 'squared' or 'exponential'"
 
 
 # The operator that torch.compile sees, around the same call.
@@ -174,24 +191,17 @@ def _operation(
     ignore_index: int,
     log_loss: float,
     log1p: bool,
+    limit: float | None,
     gradient: bool,
 ) -> tuple[Tensor, Tensor]:
-    loss = Loss(_surrogate(surrogate, tuple(parameters)), activation, pairs, ignore_index, log_loss, log1p)
+    loss = Loss(_surrogate(surrogate, tuple(parameters)), activation, pairs, ignore_index, log_loss, log1p, limit)
     value, slope = evaluate(Batch(logits, target, weight, sizes, ratios, matrix), loss, gradient=gradient)
     return value, logits.new_empty(0) if slope is None else slope
 
 
 @_operation.register_fake
 def _(logits: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
-    name, parameters, *_, gradient = others[5:]
-    if has_triton(logits.device.type):
-        # The coefficients that kernels read must be on the device before a CUDA graph is recorded.
-        surrogate = _surrogate(name, tuple(parameters))
-        forms = bilinear_form(surrogate), truncated_powers(surrogate), truncated_powers(surrogate, bounded=False)
-        with _disable_current_modes():
-            for form in forms:
-                if form is not None:
-                    numbers_on_device(form.numbers, logits.device)
+    gradient = others[-1]
     wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
     return logits.new_empty((), dtype=wide), logits.new_empty(logits.shape if gradient else (0,))
 
@@ -203,7 +213,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 def _backward(ctx: Any, upstream: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
     logits, gradient = ctx.saved_tensors
     message = "second derivatives of the loss are not available inside torch.compile: compile the rest without the loss"
-    return gradient * _refuse_derivative(upstream, logits, message).to(gradient.dtype), *(None,) * 13
+    return gradient * _refuse_derivative(upstream, logits, message).to(gradient.dtype), *(None,) * 14
 
 
 _operation.register_autograd(_backward, setup_context=_keep)
@@ -238,5 +248,7 @@ def _operator(batch: Batch, loss: Loss) -> Tensor:
     surrogate, ignored = loss.surrogate, loss.ignore_index
     parameters = [float(getattr(surrogate, field.name)) for field in fields(surrogate)]  # type: ignore[arg-type]
     settings = (surrogate.name, parameters, loss.activation, loss.pairs, -100 if ignored is None else ignored)
-    value: Tensor = _operation(*batch, *settings, loss.log_loss, loss.log1p, batch.logits.requires_grad)[0]
+    value: Tensor = _operation(
+        *batch[:6], *settings, loss.log_loss, loss.log1p, loss.limit, batch.logits.requires_grad
+    )[0]
     return value

@@ -1,55 +1,29 @@
 r"""The loss on every device: the pair risk, and the log-loss added to it.
 
-Closed forms run in torch operations. All other losses go through the NumPy kernels of :mod:`mauc._kernels`: the scores
-are copied to the host, and the gradient back.
+Closed forms are in :mod:`mauc.nn._loss.closed`, all other losses in :mod:`mauc.nn._loss.pieces`.
 
 .. math:: \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(z_n + \log r)_{y_n}\right], \quad r_j = p_j / b_j
 
 is the log-loss, as in :mod:`mauc.log_loss`; a common factor of all r does not matter.
+
+With a limit ρ the value is the log-loss plus 1/λ times the pair risk. In the gradient, the slope of the pair term is
+shortened to ρ times that of the log-loss at most, and the sum is divided by 1 + q, with q the length of the one over
+that of the other: no step is longer than one of the log-loss alone (:func:`limits`).
 """
 
-import math
-import warnings
-from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from mauc._kernels.blocked import blocked_risk
-from mauc._kernels.piecewise import KernelPiece
-from mauc._kernels.tiles import Classes
-from mauc.log_loss import partner_weights
-from mauc.nn._loss.batch import (
-    Batch,
-    Loss,
-    Weights,
-    can_read,
-    chunks,
-    exact_dtype,
-    take,
-    weigh,
-    without_autocast,
-)
-from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores, row_sums
-from mauc.nn._loss.forms import closed_form, truncated_powers
-from mauc.plan import TOLERANCES, needs_range, plan, radius_for
-from mauc.risk import planned_risk
-from mauc.surrogates import Surrogate
+from mauc.nn._loss.batch import Batch, Weights, chunks, take, weigh
+from mauc.nn._loss.closed import Slope, closed_form, closed_risk, differentiable_risk, own_scores, row_sums
+from mauc.nn._loss.device import can_read, without_autocast
+from mauc.nn._loss.pieces import differentiable_piecewise_risk, piecewise_risk
+from mauc.nn._loss.settings import Loss
 
 FAINT = 1e-30
 """Smaller scores have lost digits in single precision."""
-
-
-def class_ratios(pairs: str | Tensor, class_counts: Tensor) -> Tensor:
-    """Return the ``(C,)`` r from the class sizes, the largest of them 1."""
-    ratios = class_counts.to(exact_dtype(class_counts.device))
-    if isinstance(pairs, str):
-        ratios = ratios if pairs == "ovo" else ratios.sign()
-    else:
-        ratios = ratios / torch.as_tensor(partner_weights(pairs.detach().cpu().numpy())).to(ratios)
-    return ratios / ratios.max()
 
 
 class Plain:
@@ -64,7 +38,8 @@ class Plain:
             scores = activate(logits, loss.activation) if odds is None else odds.scores
             form = closed_form(loss.surrogate, bounded=bounded)
             if form is None:
-                value, slope = _numpy_risk(scores, weights, loss.surrogate, bounded=bounded, gradient=wants_gradient)
+                value, array = piecewise_risk(scores, weights, loss.surrogate, bounded=bounded, gradient=wants_gradient)
+                slope = None if array is None else Slope(array, None, None)
             else:
                 value, slope = closed_risk(
                     scores, weights, form, bounded=bounded, log1p=loss.log1p, gradient=wants_gradient
@@ -74,41 +49,101 @@ class Plain:
                 powers = scores if odds is None else odds.powers
                 powers = torch.softmax(logits, 1) if loss.activation in ("sigmoid", "identity") else powers
                 logs = _log_term(logits, powers, weights, batch.ratios, loss)
-                value = value + logs.value
+                value = loss.pair_factor * (value + logs.value)
             value = value.to(logits.dtype)
             if slope is None:
                 return value, ()
-            gradient = _pull_back(slope, logs, odds, scores, weights.y, loss.activation)
-            return value, (gradient.to(batch.logits.dtype),)
+            gradient = _pull_back(slope, odds, scores, weights.y, loss.activation)
+            if logs is not None:
+                _join(gradient, logs, weights, loss)
+            return value, (gradient,)
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
         """Return the gradient with respect to the logits, times ``upstream``."""
-        if can_read(upstream.device) and upstream.item() == 1.0:
-            return saved[0]
-        return saved[0] * upstream.to(saved[0].dtype)
+        if can_read(upstream) and upstream.item() == 1.0:
+            return saved[0].to(batch.logits.dtype)
+        return (saved[0] * upstream.to(saved[0].dtype)).to(batch.logits.dtype)
 
 
 def differentiable(batch: Batch, loss: Loss) -> Tensor:
-    """Compute a loss with a closed form in operations that torch can differentiate any number of times."""
+    """Compute the loss in operations that torch can differentiate any number of times."""
     weights, logits = _prepare(batch, loss)
     form = closed_form(loss.surrogate, bounded=loss.bounded)
-    assert form is not None  # the caller has checked it
-    value = differentiable_risk(activate(logits, loss.activation), weights, form, log1p=loss.log1p)
-    if batch.ratios is not None:
-        log_p, total = torch.log_softmax(logits + batch.ratios.log().to(logits.dtype), 1), weights.mass.sum()
+
+    def pair_risk(z: Tensor) -> Tensor:
+        scores = activate(z, loss.activation)
+        if form is None:
+            return differentiable_piecewise_risk(scores, weights, loss.surrogate, bounded=loss.bounded)
+        return differentiable_risk(scores, weights, form, log1p=loss.log1p)
+
+    def log_term(z: Tensor) -> Tensor:
+        assert batch.ratios is not None
+        log_p = torch.log_softmax(z + batch.ratios.log().to(z.dtype), 1)
         lost = -(weights.mass * own_scores(log_p, weights)).sum()
-        value = value + loss.log_loss * lost / torch.where(total > 0, total, 1.0)
-    return value.to(logits.dtype)
+        return loss.log_loss * lost / _positive(weights.counted)
+
+    if batch.ratios is None:
+        return pair_risk(logits).to(logits.dtype)
+    if loss.limit is None:
+        return (pair_risk(logits) + log_term(logits)).to(logits.dtype)
+    fixed = logits.detach()
+    of_pair, of_log = (torch.func.grad(term)(fixed).norm(dim=1) for term in (pair_risk, log_term))
+    of_pair, of_log = limits(of_pair, of_log, weights, loss)
+    total = of_pair * pair_risk(logits) + of_log * log_term(logits)
+    value = loss.pair_factor * (pair_risk(fixed) + log_term(fixed))
+    return (value + total - total.detach()).to(logits.dtype)
+
+
+def limits(pair: Tensor, log: Tensor, weights: Weights, loss: Loss) -> tuple[Any, Any]:
+    r"""Return the factors of the two slopes in the gradient: of the pair risk, and of λ times the log-loss.
+
+    .. math:: \frac{f}{\lambda (1 + q)}, \quad \frac{1}{\lambda (1 + q)}, \qquad
+        f = \min\Big(1, \rho \frac{|h|}{|g|}\Big), \quad q = f \frac{|g|}{|h|},
+
+    with the slopes g of the pair risk and h of λ times the log-loss. A row of weight two counts as two equal rows:
+    :math:`|g|^2 = \sum_n |g_n|^2 / u_n` with the weights u of the rows.
+
+    Parameters
+    ----------
+    pair, log : (N,) tensors
+        Lengths :math:`|g_n|` and :math:`|h_n|`.
+    """
+    assert loss.limit is not None
+    if not isinstance(weights.mass, float):
+        root = torch.where(weights.mass > 0, weights.mass.rsqrt(), 0.0)
+        pair, log = root * pair.to(root), root * log.to(root)
+    g, h = _length(pair), _length(log)
+    most = loss.limit * h / _positive(g)
+    kept = most.clamp(max=1.0) if isinstance(most, Tensor) else min(most, 1.0)
+    both = h / (loss.log_loss * _positive(h + kept * g))
+    return kept * both, both
+
+
+def _length(x: Tensor) -> Any:
+    """Return the length of a vector, as a Python number where that does not wait: it saves operations."""
+    length = torch.linalg.vector_norm(x)
+    return float(length) if can_read(length) else length
+
+
+def _positive(x: Any) -> Any:
+    """Return x, and a number above 0 where it is 0."""
+    return x.clamp(min=torch.finfo(x.dtype).tiny) if isinstance(x, Tensor) else max(x, 1e-300)
 
 
 def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
     """Return the weights of the pairs, and wide logits with 0 in ignored rows, which may hold anything."""
-    valid = None if loss.ignore_index is None else batch.target != loss.ignore_index
+    valid: Tensor | None = None
+    if loss.ignore_index is not None and not batch.whole:
+        valid = torch.ne(batch.target, loss.ignore_index)
     pairs = loss.pairs if batch.matrix is None else batch.matrix
     with torch.no_grad():
         weights = weigh(batch.target, batch.logits.shape[1], pairs, batch.weight, valid, batch.sizes)
+        n_classes = batch.logits.shape[1]
         if loss.log1p:
-            weights = weights.scaled(loss.pair_weight(batch.logits.shape[1]))
+            # Classes that the batch lacks keep their share: a few classes of one row each must not weigh like all.
+            present = weights.size.sign().sum()
+            here: Any = float(present) if can_read(present) else present
+            weights = weights.scaled(loss.pair_weight(n_classes) / n_classes * here)
     wide = batch.logits.to(torch.float64 if batch.logits.dtype == torch.float64 else torch.float32)
     return weights, wide if valid is None else torch.where(valid[:, None], wide, 0.0)
 
@@ -165,22 +200,22 @@ def log_odds(logits: Tensor) -> LogOdds:
 
 
 class _Logs(NamedTuple):
-    """The log-loss and its gradient ``of_row · of_column · powers − share · e_y``, with ``powers`` the softmax."""
+    """The log-loss and its gradient ``of_row · of_column · powers + of_own · e_y``, with ``powers`` the softmax."""
 
     value: Tensor
     of_row: Tensor
     """``(N, 1)``"""
     of_column: Tensor
     """``(C,)`` r."""
-    share: Tensor
-    """``(N, 1)`` weight of each sample's log-loss."""
+    of_own: Tensor
+    """``(N, 1)`` minus the weight of each sample's log-loss."""
     powers: Tensor
     """``(N, C)`` softmax of the logits."""
 
-    def add_gradient(self, part: Tensor, y: Tensor, rows: slice) -> None:
-        """Add the gradient of some rows; their powers are overwritten."""
-        part.addcmul_(take(self.powers, rows).mul_(take(self.of_row, rows)), self.of_column)
-        part.scatter_add_(1, take(y, rows)[:, None], -take(self.share, rows))
+    def gradient(self, y: Tensor, rows: slice) -> Tensor:
+        """Return the gradient of some rows, in place of their powers."""
+        slope = take(self.powers, rows).mul_(take(self.of_row, rows)).mul_(self.of_column)
+        return slope.scatter_add_(1, take(y, rows)[:, None], take(self.of_own, rows))
 
 
 def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, loss: Loss) -> _Logs:
@@ -188,21 +223,41 @@ def _log_term(logits: Tensor, powers: Tensor, weights: Weights, ratios: Tensor, 
     column, y = ratios.to(logits.dtype), weights.y[:, None]
     mixed = row_sums(powers, column)
     own = powers.gather(1, y)[:, 0]
-    if can_read(own.device) and len(own) and float(own.min()) > FAINT:
+    if can_read(own) and len(own) and float(own.min()) > FAINT:
         nll = torch.log(mixed / (own * column.index_select(0, weights.y)))
     else:  # log F of the own class from its distance to the largest, because F itself may be 0
         distance = logits.gather(1, y)[:, 0] - logits.amax(1)
         nll = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
-    total = weights.size.sum()
-    share = loss.log_loss * (weights.mass / total.clamp(min=torch.finfo(total.dtype).tiny))
-    of_row = (share / mixed).to(logits.dtype)
-    return _Logs(torch.dot(share, nll.to(share)), of_row[:, None], column, share.to(logits.dtype)[:, None], powers)
+    share = loss.log_loss * weights.mass / _positive(weights.counted)
+    if isinstance(share, float):
+        value, of_own = share * nll.sum(dtype=weights.unit.dtype), torch.full_like(nll, -share)
+    else:
+        value, of_own = torch.dot(share, nll.to(share)), -share.to(nll)
+    return _Logs(value, (of_own / -mixed)[:, None], column, of_own[:, None], powers)
 
 
-def _pull_back(
-    slope: Slope, logs: _Logs | None, odds: LogOdds | None, scores: Tensor, y: Tensor, activation: str
-) -> Tensor:
-    """Return the gradient with respect to the logits, from that with respect to the scores and that of the log-loss."""
+def _join(pair: Tensor, logs: _Logs, weights: Weights, loss: Loss) -> None:
+    """Add the gradient of the log-loss to that of the pair risk, in place, within the limit of the loss."""
+    parts = chunks(pair)
+    if loss.limit is None:
+        for rows in parts:
+            take(pair, rows).add_(logs.gradient(weights.y, rows))
+        return
+    lengths = [
+        torch.linalg.vector_norm(x, dim=1) for rows in parts for x in (take(pair, rows), logs.gradient(weights.y, rows))
+    ]
+    of_pair, of_log = (x[0] if len(parts) == 1 else torch.cat(x) for x in (lengths[::2], lengths[1::2]))
+    of_pair, of_log = limits(of_pair, of_log, weights, loss)
+    for rows in parts:
+        part, of_logs = take(pair, rows), take(logs.powers, rows)
+        if isinstance(of_log, Tensor):
+            part.mul_(of_pair.to(part.dtype)).addcmul_(of_logs, of_log.to(part.dtype))
+        else:
+            part.mul_(of_pair).add_(of_logs, alpha=of_log)
+
+
+def _pull_back(slope: Slope, odds: LogOdds | None, scores: Tensor, y: Tensor, activation: str) -> Tensor:
+    """Return the gradient with respect to the logits, from that with respect to the scores."""
     whole = slope.array
     for rows in chunks(scores):
         part, score = take(whole, rows), take(scores, rows)
@@ -216,52 +271,4 @@ def _pull_back(
             torch.ops.aten.sigmoid_backward.grad_input(part, score, grad_input=part)
         elif odds is not None:
             odds.pull_back(part, rows)
-        if logs is not None:
-            logs.add_gradient(part, y, rows)
     return whole
-
-
-def _numpy_risk(
-    scores: Tensor, weights: Weights, surrogate: Surrogate, *, bounded: bool, gradient: bool
-) -> tuple[Tensor, Slope | None]:
-    """Return the risk of any surrogate and, on request, its gradient in the scores' dtype."""
-    if len(scores) == 0:
-        return scores.sum(), Slope(scores, None, None) if gradient else None
-    low, high = scores.amin(0).double(), scores.amax(0).double()  # torch's aminmax takes ten times as long
-    if not bool((high.isfinite() & low.isfinite()).all()):
-        return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
-    span = float((high - low).max())
-    radius = 1.0 if bounded else radius_for(span) if needs_range(surrogate) else math.inf
-    tolerances = TOLERANCES["float64" if scores.dtype == torch.float64 else "float32"]
-    # If a difference overflows, the loss of that pair is infinite. Computed pair by pair, all others stay right.
-    overflows = math.isinf(span)
-    found = None if overflows else plan(surrogate, radius, tolerances=tolerances, saturated=bounded)
-    problem = _classes(weights, factored=found is not None).with_scores(scores.cpu().numpy())
-    with np.errstate(over="ignore", invalid="ignore"):
-        if found is None:
-            if not overflows:
-                name = surrogate.name
-                what = f"no polynomial of the {name} surrogate on differences up to {radius:g} is close enough"
-                warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=8)
-            value, slope = blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
-        else:
-            powers = truncated_powers(surrogate) if bounded and found.scheme == "ranked" else None
-            if powers is not None:  # pieces from −∞ on with the same sum take half the searches
-                pieces = (KernelPiece(-math.inf, end, np.array(row)[:, None], None) for end, *row in powers.numbers)
-                found = replace(found, pieces=tuple(pieces))
-            value, slope = planned_risk(problem, found, gradient=gradient, dtype=problem.scores.dtype)
-    of_value = torch.tensor(value, dtype=torch.float64).to(weights.unit)
-    return of_value, None if slope is None else Slope(torch.from_numpy(slope).to(scores), None, None)
-
-
-def _classes(weights: Weights, *, factored: bool) -> Classes:
-    """Return the class partition; ``factored`` saves the ``(C, C)`` weights, which only blocks of pairs need."""
-    y, unit, row, column = (x.cpu().numpy() for x in (weights.y, weights.unit, weights.row, weights.column))
-    n_classes = len(column)
-    if weights.matrix is not None:
-        return Classes(y, unit, n_classes, weights.matrix.T.cpu().numpy())
-    if factored:
-        return Classes(y, unit, n_classes, None, (row, column))
-    v = np.outer(column, np.bincount(y, row, n_classes))
-    np.fill_diagonal(v, 0.0)
-    return Classes(y, unit, n_classes, v)

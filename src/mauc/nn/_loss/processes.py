@@ -4,6 +4,8 @@ The pair risk is not a mean over samples. Averaging the risks of the ranks loses
 that one rank lacks drops out there. Every rank therefore returns the value of the whole batch, and the gradient of its
 own rows times the number of ranks: ``DistributedDataParallel`` averages over ranks, so its parameter gradients are
 those of one process on the whole batch.
+
+Every rank must therefore compute the loss equally often: a rank with more batches waits for the others.
 """
 
 from typing import Any
@@ -27,6 +29,17 @@ def process_group_for(group: Any) -> Any:
 
 def gather(batch: Batch, group: Any) -> tuple[Batch, slice]:
     """Return the batch of all ranks, and the rows of this rank in it."""
+    try:
+        return _gather(batch, group)
+    except RuntimeError as error:
+        raise RuntimeError(
+            "sync=True must compute the loss equally often on every rank, got no batch from another rank: it failed, "
+            "or has fewer batches; use ClassCoverageBatchSampler, which deals out equal numbers, or pass empty batches "
+            "there (model.join() does not help, because the loss communicates too)"
+        ) from error
+
+
+def _gather(batch: Batch, group: Any) -> tuple[Batch, slice]:
     here = torch.tensor([len(batch.target)], device=batch.target.device)
     sizes = [torch.empty_like(here) for _ in range(dist.get_world_size(group))]
     dist.all_gather(sizes, here, group=group)

@@ -7,15 +7,16 @@ import torch
 from torch import Tensor
 
 from mauc._validation import check_pair_name
-from mauc.nn._loss.batch import Weights, can_read, weigh
-from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight, pair_matrix
+from mauc.nn._loss.batch import Weights, check_classes, check_finite, check_tensors, check_weight, weigh
+from mauc.nn._loss.device import can_read
+from mauc.nn._loss.settings import pair_matrix
 
 
 def read_scores(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Weights | None]:
     """Return scores that can be sorted, and the weights of the pairs; None if there is no row."""
     check_tensors("scores", scores, target, weight)
     n_classes = scores.shape[1]
-    if can_read(scores.device):
+    if can_read(scores):
         check_finite("scores", scores)
         check_classes(target, n_classes)
         if weight is not None:
@@ -48,7 +49,7 @@ def beaten_by(
     order = order[y[order].argsort(stable=True)]  # by class, then by score
     own, unit, code = own[order], batch.unit[order], y[order]
     place = torch.arange(n_rows, device=y.device) - first[code]
-    block = block or (1 << 20 if can_read(y.device) else 1 << 24)
+    block = block or (1 << 20 if can_read(y) else 1 << 24)
     step = max(1, min(n_classes, block // (n_rows + longest)))
     for begin in range(0, n_classes, step):
         columns = torch.arange(begin, min(begin + step, n_classes), device=y.device)

@@ -1,11 +1,14 @@
 # mypy: ignore-errors
-"""Closed forms in two kernels: two reads and one write of the logits in all.
+"""Closed forms in two kernels: two reads and one write of the logits in all; three reads with a limit.
 
 ``statistics`` reads the logits once. A program turns some rows at a time into scores. It adds these to sums over the
 negatives of each column, which stay in registers over all its rows, and to sums over the positives of each class. The
 last program to finish computes the value from these ``5 C`` sums. ``gradient_of`` reads the logits again in the
 backward pass and writes their gradient, multiplied by the upstream gradient. Nothing of size ``(N, C)`` but the
 gradient is allocated. With more than some thousand samples ``count`` counts the classes first.
+
+With a limit (:func:`mauc.nn._loss.plain.limits`) ``statistics`` also measures the slope of the log-loss. Another run of
+``gradient_of``, which writes nothing, then measures the slope of the pair risk.
 
 The sums are those of :mod:`mauc.nn._loss.closed`. Squared and linear losses count the positives from 1, the largest
 score: near a perfect ranking nothing cancels. The exponential of scores without a bound could overflow: ``extremes``
@@ -25,9 +28,9 @@ import triton.language as tl
 from torch import Tensor
 
 from mauc.activations import BOUNDED
-from mauc.nn._loss.batch import Batch, Loss
-from mauc.nn._loss.closed import FLAT_ALPHA
-from mauc.nn._loss.forms import Closed, closed_form
+from mauc.nn._loss.batch import Batch
+from mauc.nn._loss.closed import FLAT_ALPHA, Closed, closed_form
+from mauc.nn._loss.settings import Loss
 from mauc.nn._triton.launch import ignored_class, on_device, optional_tensors, processors_of, row_contiguous
 
 
@@ -82,21 +85,28 @@ class ClosedKernels(NamedTuple):
             elif counted:
                 count[(-(-n // 512),)](target, weight, memory, n, ignored, c, BLOCK=512)
             statistics[self.sums_grid](
-                logits, target, weight, sizes, ratios, memory, value, self.form.alpha, scale, loss.log_loss, n,
-                ignored, STRIDE=logits.stride(0), LOG1P=loss.log1p, OVO=ovo, COUNTED=counted, **self.sums,
+                logits, target, weight, sizes, ratios, memory, value, self.form.alpha, scale, loss.log_loss,
+                loss.pair_factor, n, ignored, STRIDE=logits.stride(0), LOG1P=loss.log1p, OVO=ovo, COUNTED=counted,
+                LIMITED=loss.limit is not None, **self.sums,
             )  # fmt: skip
+            if wants_gradient and loss.limit is not None:
+                self._slopes(batch, loss, memory, None, None)
         return value, (memory,)
+
+    def _slopes(self, batch: Batch, loss: Loss, memory: Tensor, upstream: Tensor | None, out: Tensor | None) -> None:
+        """Write the gradient into ``out``; without it, measure the slope of the pair risk."""
+        logits, target = row_contiguous(batch.logits), batch.target.contiguous()
+        weight, _, ratios = optional_tensors(batch)
+        with on_device(logits):
+            gradient_of[self.slopes_grid](
+                logits, target, weight, ratios, memory, upstream, out, self.form.alpha, loss.log_loss, loss.limit,
+                logits.shape[0], ignored_class(loss), STRIDE=logits.stride(0), **self.slopes,
+            )  # fmt: skip
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
         """Return the gradient with respect to the logits, times ``upstream``."""
-        logits, target = row_contiguous(batch.logits), batch.target.contiguous()
-        weight, _, ratios = optional_tensors(batch)
-        out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
-        with on_device(logits):
-            gradient_of[self.slopes_grid](
-                logits, target, weight, ratios, saved[0], upstream, out, self.form.alpha, logits.shape[0],
-                ignored_class(loss), STRIDE=logits.stride(0), **self.slopes,
-            )  # fmt: skip
+        out = torch.empty(batch.logits.shape, dtype=batch.logits.dtype, device=batch.logits.device)
+        self._slopes(batch, loss, saved[0], upstream, out)
         return out
 
 
@@ -232,7 +242,8 @@ def _sums(memory, C: tl.constexpr):
     """Return where the sums are: after the coefficients of the gradient, ``(6, C)``, and the share of a sample.
 
     The rows of coefficients are, in the names of :func:`_finish`: of_negative, shift, of_own, total (with ``SHIFTED``
-    the lowest positive), of_row, inverse. Four places for the share align the sums for atomic additions of vectors.
+    the lowest positive), of_row, inverse. Four places align the sums for atomic additions of vectors: the share, one
+    without use, and the squared slopes of the pair risk and of the log-loss.
     """
     return memory + 6 * C + 4
 
@@ -289,10 +300,10 @@ def _class_weight(target, weight, y, n, ignore_index, C: tl.constexpr, ALL: tl.c
 
 @triton.jit
 def statistics(
-    logits, target, weight, sizes, ratios, memory, value, alpha, scale, log_loss, n, ignore_index,
+    logits, target, weight, sizes, ratios, memory, value, alpha, scale, log_loss, factor, n, ignore_index,
     C: tl.constexpr, STRIDE: tl.constexpr, KIND: tl.constexpr, ACTIVATION: tl.constexpr, LOG1P: tl.constexpr,
-    OVO: tl.constexpr, COUNTED: tl.constexpr, SHIFTED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
-    ALL: tl.constexpr,
+    LIMITED: tl.constexpr, OVO: tl.constexpr, COUNTED: tl.constexpr, SHIFTED: tl.constexpr, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr, ALL: tl.constexpr,
 ):  # fmt: skip
     """Read the logits once: sum over the negatives of each column and over the positives of each class.
 
@@ -309,12 +320,17 @@ def statistics(
     first = tl.zeros((ROWS, BLOCK), tl.float32)
     second = tl.zeros((ROWS, BLOCK), tl.float32)
     nll_sum = tl.zeros((ROWS,), tl.float32)
+    steepness = tl.zeros((ROWS,), tl.float32)
     for tile in range(tl.program_id(0), tl.cdiv(n, ROWS), tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = rows_of(target, weight, rows, n, ignore_index, C)
-        f, p, _, nll, _ = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, ACTIVATION)
+        f, p, shifted, nll, _ = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, ACTIVATION)
         if ratios is not None:
             nll_sum += tl.where(u == 0.0, 0.0, u * nll)
+            if LIMITED:
+                slope = shifted * tl.load(ratios + columns, mask=inside, other=0.0)[None, :]
+                slope -= (columns[None, :] == y[:, None]).to(tl.float32)
+                steepness += tl.where(u == 0.0, 0.0, u * tl.sum(slope * slope, axis=1))
         if not COUNTED:
             tl.atomic_add(scratch + y, u, mask=counts, sem="relaxed")
         s = u
@@ -350,18 +366,22 @@ def statistics(
         tl.atomic_add(scratch + 4 * C + columns, tl.sum(second, axis=0), mask=inside, sem="relaxed")
     if ratios is not None:
         tl.atomic_add(scratch + 5 * C + 1, tl.sum(nll_sum, axis=0), sem="relaxed")
+        if LIMITED:
+            tl.atomic_add(memory + 6 * C + 3, tl.sum(steepness, axis=0), sem="relaxed")
     tl.debug_barrier()
     counter = (scratch + 5 * C).to(tl.pointer_type(tl.int32))
     if tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
         _finish(
-            memory, sizes, ratios, value, alpha, scale, log_loss, columns, inside, C, KIND, LOG1P, OVO, SHIFTED,
+            memory, sizes, ratios, value, alpha, scale, log_loss, factor, columns, inside, C, KIND, LOG1P, LIMITED,
+            OVO, SHIFTED,
         )  # fmt: skip
 
 
 @triton.jit
 def _finish(
-    memory, sizes, ratios, value, alpha, scale, log_loss, columns, inside,
-    C: tl.constexpr, KIND: tl.constexpr, LOG1P: tl.constexpr, OVO: tl.constexpr, SHIFTED: tl.constexpr,
+    memory, sizes, ratios, value, alpha, scale, log_loss, factor, columns, inside,
+    C: tl.constexpr, KIND: tl.constexpr, LOG1P: tl.constexpr, LIMITED: tl.constexpr, OVO: tl.constexpr,
+    SHIFTED: tl.constexpr,
 ):  # fmt: skip
     """Compute the value, and the coefficients of the gradient, from the sums."""
     scratch = _sums(memory, C)
@@ -387,6 +407,8 @@ def _finish(
         total = tl.where(n_here > 1.0, present / tl.maximum(n_here, 1.0), 0.0)
         column = tl.where(others != 0.0, total / others, 0.0)
         of_row = size * inverse
+    if LOG1P:
+        scale *= n_here / C
     column, total = scale * column, scale * total
     if SHIFTED:
         at_largest, at_least = _largest_and_least(memory, C)
@@ -431,7 +453,9 @@ def _finish(
         share = tl.where(counted == counted, share, counted)
         risk += share * tl.load(scratch + 5 * C + 1, cache_modifier=".cg")
         tl.store(memory + 6 * C, share)
-    tl.store(value, risk.to(value.dtype.element_ty))
+        if LIMITED:
+            tl.store(memory + 6 * C + 3, share * share * tl.load(memory + 6 * C + 3, cache_modifier=".cg"))
+    tl.store(value, (factor * risk).to(value.dtype.element_ty))
     tl.store(memory + columns, of_negative, mask=inside)
     tl.store(memory + C + columns, shift, mask=inside)
     tl.store(memory + 2 * C + columns, of_own, mask=inside)
@@ -442,17 +466,27 @@ def _finish(
 
 @triton.jit
 def gradient_of(
-    logits, target, weight, ratios, memory, upstream, out, alpha, n, ignore_index,
+    logits, target, weight, ratios, memory, upstream, out, alpha, log_loss, limit, n, ignore_index,
     C: tl.constexpr, STRIDE: tl.constexpr, KIND: tl.constexpr, ACTIVATION: tl.constexpr, SHIFTED: tl.constexpr,
     ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Read the logits again, and write their gradient."""
+    """Read the logits again, and write their gradient; without ``out``, measure the slope of the pair risk."""
     columns = tl.arange(0, BLOCK)
     inside = columns < C
     of_negative = tl.load(memory + columns, mask=inside, other=0.0)
     if KIND == "squared" or SHIFTED:
         shift = tl.load(memory + C + columns, mask=inside, other=0.0)
-    factor = tl.load(upstream).to(tl.float32)
+    kept = 1.0
+    if out is None:
+        squares = tl.zeros((ROWS,), tl.float32)
+    else:
+        factor = tl.load(upstream).to(tl.float32)
+        if limit is not None:
+            of_pair = tl.sqrt(tl.load(memory + 6 * C + 2))
+            of_log = tl.sqrt(tl.load(memory + 6 * C + 3))
+            kept = tl.where(of_pair <= limit * of_log, 1.0, limit * of_log / of_pair)
+            whole = of_log + kept * of_pair
+            factor *= tl.where(whole == 0.0, 1.0, of_log / (log_loss * whole))
     for tile in range(tl.program_id(0), tl.cdiv(n, ROWS), tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = rows_of(target, weight, rows, n, ignore_index, C)
@@ -484,10 +518,16 @@ def gradient_of(
         elif ACTIVATION == "log_odds":
             e, is_top, rest, gap = of_odds
             g = _through_log_odds(g, e, is_top, rest, gap)
-        if ratios is not None:
-            share = u * tl.load(memory + 6 * C)
-            own = (columns[None, :] == y[:, None]).to(tl.float32)
-            r = tl.load(ratios + columns, mask=inside, other=0.0)
-            g += tl.where(share == 0.0, 0.0, share)[:, None] * (shifted * r[None, :] - own)
-        place = out + rows.to(tl.int64)[:, None] * C + columns[None, :]
-        tl.store(place, (factor * g).to(out.dtype.element_ty), mask=(rows < n)[:, None] & inside[None, :])
+        if out is None:
+            squares += tl.where(u > 0.0, tl.sum(g * g, axis=1) / u, 0.0)
+        else:
+            g *= kept
+            if ratios is not None:
+                share = u * tl.load(memory + 6 * C)
+                own = (columns[None, :] == y[:, None]).to(tl.float32)
+                r = tl.load(ratios + columns, mask=inside, other=0.0)
+                g += tl.where(share == 0.0, 0.0, share)[:, None] * (shifted * r[None, :] - own)
+            place = out + rows.to(tl.int64)[:, None] * C + columns[None, :]
+            tl.store(place, (factor * g).to(out.dtype.element_ty), mask=(rows < n)[:, None] & inside[None, :])
+    if out is None:
+        tl.atomic_add(memory + 6 * C + 2, tl.sum(squares, axis=0), sem="relaxed")

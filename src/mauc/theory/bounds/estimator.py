@@ -47,7 +47,7 @@ def for_estimator(
 
     Parameters
     ----------
-    estimator : MAUCClassifier, MAUCMLPClassifier, Pipeline that ends in one, or torch.nn.Module
+    estimator : MAUCClassifier, Pipeline that ends in one, or torch.nn.Module
         A module returns logits; :func:`network_norms` lists the layers it may have. Linear models get :func:`linear`,
         networks :func:`cnn`, rectified networks without convolutions the smaller of :func:`dnn` and :func:`cnn`.
     X : (N, ...) array
@@ -88,21 +88,12 @@ def for_estimator(
         estimator = estimator[-1]
     if isinstance(estimator, MAUCClassifier):
         return _linear(estimator, X, y, delta, check_p(p))
-    network = getattr(estimator, "model_", estimator)
-    if not callable(getattr(network, "state_dict", None)):
-        requirement = "must be a fitted MAUCClassifier, MAUCMLPClassifier or a torch.nn.Module"
+    if not callable(getattr(estimator, "state_dict", None)):
+        requirement = "must be a fitted MAUCClassifier or a torch.nn.Module"
         advice = "pass one of these, or the norms to bounds.linear, dnn or cnn as numbers"
         raise invalid("estimator", requirement, type(estimator).__name__, advice)
-    if network is estimator:
-        risk = SurrogateRisk(surrogate, alpha=alpha)
-        return _network(network, X, _codes(y, None, "the module"), risk, delta, initial)
-    name = type(estimator).__name__
-    if estimator.loss is not None:
-        advice = "pass its model_ and the surrogate of the risk to bound"
-        raise invalid("estimator", "must be trained by MAUCLoss", repr(estimator.loss), advice)
-    risk = SurrogateRisk(estimator._surrogate())
-    X = np.asarray(X.toarray() if is_sparse(X) else X)
-    return _network(network, X, _codes(y, estimator.classes_, name), risk, delta, initial)
+    risk = SurrogateRisk(surrogate, alpha=alpha)
+    return _network(estimator, X, _codes(y, None, "the module"), risk, delta, initial)
 
 
 def _codes(y: ArrayLike, classes: Any, owner: str) -> Ints:
