@@ -170,7 +170,8 @@ def main() -> None:
     parser.add_argument("--data", nargs="*", help="only these kinds of data")
     arguments = parser.parse_args()
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    lines = list(csv.reader(arguments.out.open(newline=""))) if arguments.out.exists() else []
+    text = arguments.out.read_text(encoding="utf-8") if arguments.out.exists() else ""
+    lines = list(csv.reader(text.splitlines()))
     known = {tuple(line[:-2]) for line in lines[1:]}
     with arguments.out.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -51,12 +51,11 @@ class Polynomials(NamedTuple):
 
 @lru_cache(maxsize=256)
 def polynomials(
-    surrogate: Surrogate, radius: float, tolerances: tuple[float, ...], *, bounded: bool, digits: float = 1e-9
+    surrogate: Surrogate, radius: float, tolerances: tuple[float, ...], *, bounded: bool, digits: float = 1e-11
 ) -> Polynomials | None:
     """Return the polynomials for differences up to ``radius``; None if none are close enough.
 
-    The powers of a piece cancel in the sums; they may lose ``digits`` of ℓ(0). A line loses no more digits than the
-    scores have.
+    The powers of a piece cancel in the sums; they may lose ``digits`` of ℓ(0).
     """
     found = plan(surrogate, radius, tolerances=tolerances, saturated=bounded)
     if found is None:
@@ -66,7 +65,7 @@ def polynomials(
     jumps: dict[float, Floats] = {}
     for piece in found.pieces:
         matrix = piece.matrix if piece.half_width is not None else _expanded(piece, half_width)
-        if piece.half_width is None and len(matrix) > 2 and EPS * float(np.abs(matrix).sum()) > digits * size:
+        if piece.half_width is None and not EPS * float(np.abs(matrix).sum()) <= digits * size:
             return None
         _add(jumps, piece.high, matrix)
         if piece.low > -math.inf:
@@ -79,7 +78,8 @@ def _expanded(piece: KernelPiece, half_width: float) -> Floats:
     """Return A of an exact piece, which is given in powers of the distance from its end."""
     powers = piece.matrix[:, 0]
     degree = max(1, len(powers) - 1)
-    return difference_matrix(lambda t: np.asarray(polyval(piece.high - t, powers), float), degree, half_width)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not close enough
+        return difference_matrix(lambda t: np.asarray(polyval(piece.high - t, powers), float), degree, half_width)
 
 
 def _add(jumps: dict[float, Floats], end: float, matrix: Floats) -> None:
@@ -212,7 +212,8 @@ def _blocks(scores: Tensor, weights: Weights, form: Form, block: int) -> Iterato
     scores = scores.to(weights.unit.device)
     for some in columns_of(weights, 1 if form.polynomials is None else block):
         x = scores.T.index_select(0, some.number).to(torch.float64)
-        yield some, x - form.centre[some.number, None]
+        # Differences of pairs are taken of the scores themselves: less a centre far out they would lose digits.
+        yield some, x if form.polynomials is None else x - form.centre[some.number, None]
 
 
 def _risk(x: Tensor, some: Columns, form: Form) -> Tensor:
@@ -365,10 +366,13 @@ def _piece_by_piece(pieces: tuple[Piece, ...], t: Tensor) -> Tensor:
     for piece in pieces:
         distance = piece.high - t if piece.high < math.inf else t if piece.low == -math.inf else t - piece.low
         coefficients = piece.coefficients if piece.low == -math.inf and piece.high == math.inf else piece.from_end
-        value = torch.zeros_like(t)
-        for c in reversed(coefficients or ()):
+        inside = (t >= piece.low) & (t < piece.high)
+        distance = torch.where(inside, distance, 0.0)  # elsewhere it may be infinite, and its slope NaN
+        *others, highest = coefficients or (0.0,)
+        value = torch.full_like(t, highest)
+        for c in reversed(others):
             value = value * distance + c
-        out = torch.where((t >= piece.low) & (t < piece.high), value, out)
+        out = torch.where(inside, value, out)
     return out
 
 
