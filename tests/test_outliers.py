@@ -32,7 +32,7 @@ def test_an_outlier_costs_no_digits(case):
             assert max(errors(evaluate(case.risk(scheme=scheme), y, scores), expected)) <= 1e-11, (scheme, seed)
 
 
-# In torch an outlier costs time instead: sums of powers would lose digits, so pairs are taken in blocks, with a warning.
+# In torch an outlier costs time instead: sums of powers would lose digits, so a warning says that blocks are taken.
 IN_BLOCKS = pytest.mark.filterwarnings("ignore:no polynomial of the .* taking all pairs in blocks:UserWarning")
 
 
