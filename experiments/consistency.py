@@ -111,7 +111,7 @@ def measure(method: str, n: int, seed: int, steps: int, per_class: int = PER_CLA
 def _loss(method: str, counts: Ints | Floats) -> nn.Module:
     """Return the loss; ``counts`` adjust the logits: those of the sample, or of covered batches."""
     if method == BOTH:
-        return MAUCLoss(counts, **OPTIONS["exponential"], log_loss=1.0, log1p=False)
+        return MAUCLoss(counts, **OPTIONS["exponential"], log_loss=1.0, log1p=False, limit=None)
     if method in (ADJUSTED, COVERED):
         return LogitAdjustedLoss(counts)
     if method.startswith("MAUC "):

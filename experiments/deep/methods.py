@@ -177,7 +177,9 @@ def _both(activation: str, *, covered: bool = False) -> Callable[..., nn.Module]
     """Return a maker of adjusted cross-entropy plus the risk."""
 
     def loss(counts: Ints, epochs: int, *, surrogate: str, alpha: float, log_loss: float = 1.0) -> nn.Module:
-        settings: dict[str, Any] = {"surrogate": surrogate, "alpha": alpha, "activation": activation, "log1p": False}
+        settings: dict[str, Any] = {
+            "surrogate": surrogate, "alpha": alpha, "activation": activation, "log1p": False, "limit": None
+        }  # fmt: skip
         if covered:
             return AdjustedToBatch(log_loss, MAUCLoss(**settings, log_loss=0.0))
         return MAUCLoss(np.maximum(counts, 1), **settings, log_loss=log_loss)
